@@ -1,0 +1,52 @@
+"""Reads the networks of Graph Transformer Networks (Yun et al. 2019): one `graph.npz` each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from diffmg.datasets._base import Dataset, find_file
+from diffmg.errors import DiffmgError
+from diffmg.graph import HeteroGraph
+from diffmg.schema import Relation
+from diffmg.task import NodeClassification
+from diffmg.train.problem import Problem
+
+
+class GtnDataset(Dataset):
+    """Bag-of-words features on every node, one labelled type, the split of the source."""
+
+    folder: str
+    relations: tuple[Relation, ...]
+    target: str
+    classes: tuple[str, ...]
+
+    def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
+        """Read the file; node ids are those of the source, counted over all types."""
+        if size is not None:
+            raise DiffmgError(f"only made data sets have a size, but got {self.name}:{size}")
+        with np.load(find_file(root, f"{self.folder}/graph.npz"), allow_pickle=False) as file:
+            data = dict(file)
+        names = [str(name) for name in data["node_type_names"]]
+        ids = {name: np.flatnonzero(data["node_type"] == i) for i, name in enumerate(names)}
+        local = np.zeros(int(data["num_nodes"]), np.int64)
+        for members in ids.values():
+            local[members] = np.arange(len(members))
+        words = sp.csr_matrix(
+            (np.ones(len(data["feat_indices"]), np.float32), data["feat_indices"], data["feat_indptr"]),
+            shape=tuple(data["feat_shape"]),
+        )
+        graph = HeteroGraph.build(
+            {name: len(members) for name, members in ids.items()},
+            {r: local[np.stack([data[f"edge_{r.name}_col"], data[f"edge_{r.name}_row"]])] for r in self.relations},
+            {name: words[members] for name, members in ids.items()},
+            ids=ids,
+        )
+        labels = np.full(len(ids[self.target]), -1)
+        parts = {}
+        for part in ("train", "val", "test"):
+            parts[part] = local[data[part][:, 0]]
+            labels[parts[part]] = data[part][:, 1]
+        return Problem(graph, NodeClassification.build(self.target, labels, **parts, classes=self.classes))

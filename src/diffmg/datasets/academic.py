@@ -1,0 +1,83 @@
+"""A made academic network: the field of an author is that of the venues of the author's papers, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from diffmg.datasets._base import DATASETS, Dataset
+from diffmg.datasets._made import both_ways, counts, hint, noise, pick_in_group, random_edges
+from diffmg.graph import HeteroGraph
+from diffmg.metagraph import EMPTY, Link, MetaGraph
+from diffmg.schema import Relation
+from diffmg.task import NodeClassification
+from diffmg.train.problem import Problem
+
+FIELDS = 4
+FEATURES = 16
+PAPERS_PER_AUTHOR = 5
+LOYALTY = 0.7
+"""Share of an author's papers that lie in the author's field; the others are anywhere."""
+SHARES = {"author": 0.3, "paper": 0.45, "venue": 0.05, "term": 0.12, "institution": 0.08}
+
+PUBLISHES = Relation("venue", "publishes", "paper")
+WRITTEN_BY = Relation("paper", "written_by", "author")
+
+
+@DATASETS.add("academic")
+class Academic(Dataset):
+    """Five node types, ten relations. Only venues have telling features, two relations away from the authors.
+
+    Terms and institutions, citations and the words of a paper are drawn without regard to the field: distractors.
+    """
+
+    summary = "made: classify authors by field; planted path venue -> paper -> author, distractors around it"
+    planted = (MetaGraph.of("author", {Link(1, 0): PUBLISHES, Link(2, 0): EMPTY, Link(2, 1): WRITTEN_BY}),)
+
+    def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
+        """Draw a network of about `size` nodes (4000 by default)."""
+        rng = np.random.default_rng(seed)
+        n = counts(4000 if size is None else size, SHARES, least=2 * FIELDS)
+        venue_field = rng.permutation(np.arange(n["venue"]) % FIELDS)
+        venue = rng.integers(0, n["venue"], n["paper"])
+        field = rng.permutation(np.arange(n["author"]) % FIELDS)
+        writer = np.repeat(np.arange(n["author"]), PAPERS_PER_AUTHOR)
+        loyal = pick_in_group(rng, field[writer], venue_field[venue])
+        stray = rng.integers(0, n["paper"], len(writer))
+        written = np.where(rng.random(len(writer)) < LOYALTY, loyal, stray)
+        graph = HeteroGraph.build(
+            n,
+            {
+                WRITTEN_BY: np.stack([written, writer]),
+                Relation("author", "writes", "paper"): np.stack([writer, written]),
+                PUBLISHES: np.stack([venue, np.arange(n["paper"])]),
+                Relation("paper", "published_in", "venue"): np.stack([np.arange(n["paper"]), venue]),
+                **both_ways(
+                    Relation("term", "mentioned_in", "paper"), "mentions", random_edges(rng, n["term"], n["paper"], 4)
+                ),
+                **_both(
+                    "institution",
+                    "employs",
+                    "works_at",
+                    "author",
+                    random_edges(rng, n["institution"], n["author"], 1),
+                ),
+                **both_ways(
+                    Relation("paper", "cited_by", "paper"), "cites", random_edges(rng, n["paper"], n["paper"], 3)
+                ),
+            },
+            {t: noise(rng, n[t], FEATURES) for t in ("author", "paper", "term", "institution")}
+            | {"venue": hint(rng, venue_field, FEATURES, strength=1.0)},
+        )
+        order = rng.permutation(n["author"])
+        train, val = int(0.3 * len(order)), int(0.5 * len(order))
+        task = NodeClassification.build(
+            "author",
+            field,
+            train=order[:train],
+            val=order[train:val],
+            test=order[val:],
+            classes=[f"field {i}" for i in range(FIELDS)],
+        )
+        return Problem(graph, task)

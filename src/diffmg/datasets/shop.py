@@ -1,0 +1,109 @@
+"""A made shop: users choose items whose brand has their style, and nothing else tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from diffmg.datasets._base import DATASETS, Dataset
+from diffmg.datasets._made import Ints, both_ways, counts, hint, noise, pick_in_group, random_edges
+from diffmg.graph import HeteroGraph
+from diffmg.metagraph import EMPTY, IDENTITY, Link, MetaGraph
+from diffmg.schema import Relation
+from diffmg.task import Part, Recommendation
+from diffmg.train.problem import Problem
+
+STYLES = 6
+FEATURES = 16
+CHOSEN = 8
+"""Pairs per user: half of them are edges of the network, half are supervised."""
+LOYALTY = 0.8
+"""Share of a user's observed items that have the user's style; the others are anything."""
+SHARES = {"user": 0.35, "item": 0.5, "brand": 0.05, "category": 0.05, "city": 0.05}
+
+MAKES = Relation("brand", "makes", "item")
+BOUGHT_BY = Relation("item", "bought_by", "user")
+
+
+@DATASETS.add("shop")
+class Shop(Dataset):
+    """Five node types, nine relations. Only brands have telling features.
+
+    Categories, cities and friendships are drawn without regard to style: distractors. Categories and cities have
+    no features at all.
+    """
+
+    summary = "made: recommend items to users; planted paths brand -> item -> user and brand -> item"
+    planted = (
+        MetaGraph.of("user", {Link(1, 0): MAKES, Link(2, 0): EMPTY, Link(2, 1): BOUGHT_BY}),
+        MetaGraph.of("item", {Link(1, 0): IDENTITY, Link(2, 0): EMPTY, Link(2, 1): MAKES}),
+    )
+
+    def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
+        """Draw a network of about `size` nodes (4000 by default)."""
+        rng = np.random.default_rng(seed)
+        n = counts(4000 if size is None else size, SHARES, least=2 * STYLES)
+        brand_style = rng.permutation(np.arange(n["brand"]) % STYLES)
+        brand = rng.integers(0, n["brand"], n["item"])
+        item_style = brand_style[brand]
+        user_style = rng.permutation(np.arange(n["user"]) % STYLES)
+        positives, negatives = _pairs(rng, user_style, item_style)
+        observed = _observed(rng, user_style, item_style, np.concatenate([positives, negatives]))
+        graph = HeteroGraph.build(
+            n,
+            {
+                BOUGHT_BY: observed.T[::-1],
+                Relation("user", "buys", "item"): observed.T,
+                MAKES: np.stack([brand, np.arange(n["item"])]),
+                Relation("item", "made_by", "brand"): np.stack([np.arange(n["item"]), brand]),
+                **both_ways(
+                    Relation("category", "holds", "item"), "in_category", random_edges(rng, n["category"], n["item"], 2)
+                ),
+                **both_ways(
+                    Relation("city", "home_of", "user"), "lives_in", random_edges(rng, n["city"], n["user"], 1)
+                ),
+                Relation("user", "friend", "user"): _symmetric(random_edges(rng, n["user"], n["user"], 3)),
+            },
+            {"user": noise(rng, n["user"], FEATURES), "item": noise(rng, n["item"], FEATURES)}
+            | {"brand": hint(rng, brand_style, FEATURES, strength=1.0)},
+        )
+        task = Recommendation.build(
+            "user", "item", (n["user"], n["item"]), _split(positives), _split(negatives), seen=observed
+        )
+        return Problem(graph, task)
+
+
+def _pairs(rng: np.random.Generator, user_style: Ints, item_style: Ints) -> tuple[Ints, Ints]:
+    """Supervised pairs in random order: items of the user's style, and as many of another."""
+    users = np.repeat(np.arange(len(user_style)), CHOSEN // 2)
+    other = (user_style[users] + rng.integers(1, STYLES, len(users))) % STYLES
+    drawn = [
+        _distinct(rng, np.stack([users, pick_in_group(rng, style, item_style)], axis=1))
+        for style in (user_style[users], other)
+    ]
+    count = min(map(len, drawn))
+    return drawn[0][:count], drawn[1][:count]
+
+
+def _observed(rng: np.random.Generator, user_style: Ints, item_style: Ints, supervised: Ints) -> Ints:
+    """Pairs that become edges: mostly of the user's style, none of them supervised."""
+    users = np.repeat(np.arange(len(user_style)), CHOSEN // 2)
+    loyal = pick_in_group(rng, user_style[users], item_style)
+    stray = rng.integers(0, len(item_style), len(users))
+    pairs = _distinct(rng, np.stack([users, np.where(rng.random(len(users)) < LOYALTY, loyal, stray)], axis=1))
+    codes = [p[:, 0] * len(item_style) + p[:, 1] for p in (pairs, supervised)]
+    return pairs[~np.isin(codes[0], codes[1])]
+
+
+def _split(pairs: Ints) -> dict[Part, Ints]:
+    first, second = int(0.6 * len(pairs)), int(0.8 * len(pairs))
+    return {"train": pairs[:first], "val": pairs[first:second], "test": pairs[second:]}
+
+
+def _distinct(rng: np.random.Generator, pairs: Ints) -> Ints:
+    return rng.permutation(np.unique(pairs, axis=0))
+
+
+def _symmetric(edges: Ints) -> Ints:
+    return np.concatenate([edges, edges[::-1]], axis=1)

@@ -1,0 +1,53 @@
+"""The model of a task: one encoder per target type, and the task's head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from diffmg.graph import HeteroGraph
+from diffmg.metagraph import MetaGraph
+from diffmg.nn.affine import Affine
+from diffmg.nn.encoder import Encoder, EncoderOptions
+from diffmg.program import compile_program
+from diffmg.randomness import generator
+
+
+class Model(nn.Module):
+    """One tower per target type of the task; parameters start from `seed` alone, whatever the device."""
+
+    def __init__(
+        self,
+        graph: HeteroGraph,
+        node_types: Sequence[Sequence[str]],
+        outputs: int,
+        options: EncoderOptions,
+        seed: int,
+    ) -> None:
+        """`node_types`: for each tower, the types its programs may read; `outputs`: columns of the head, 0 for none."""
+        super().__init__()
+        draw = generator("cpu", seed, "parameters")
+        self.towers = nn.ModuleList(Encoder(graph, types, options, draw) for types in node_types)
+        self.head = Affine(options.dim, outputs, draw) if outputs else nn.Identity()
+        self.to(graph.device)
+
+    def forward(
+        self,
+        graph: HeteroGraph,
+        metagraphs: Sequence[MetaGraph],
+        weights: Sequence[Tensor] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> tuple[Tensor, ...]:
+        """The outputs the task scores: logits, or the representations of the two towers."""
+        given: Sequence[Tensor | None] = weights or [None] * len(metagraphs)
+        return tuple(
+            self.head(tower(graph, compile_program(m), w, generator))
+            for tower, m, w in zip(self.towers, metagraphs, given, strict=True)
+        )
+
+
+def types_of(metagraphs: Sequence[MetaGraph]) -> list[tuple[str, ...]]:
+    """For each meta graph, the node types whose features it reads."""
+    return [compile_program(m).inputs for m in metagraphs]

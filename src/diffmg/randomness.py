@@ -1,0 +1,18 @@
+"""Random streams split by purpose: the same seed and purpose give the same numbers, whatever else is drawn."""
+
+from __future__ import annotations
+
+import hashlib
+
+import torch
+
+
+def derive_seed(seed: int, *purpose: object) -> int:
+    """A seed of its own for a purpose, a fixed function of both."""
+    text = ":".join(map(str, (seed, *purpose)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def generator(device: torch.device | str, seed: int, *purpose: object) -> torch.Generator:
+    """A torch generator on `device`, seeded for a purpose."""
+    return torch.Generator(device=device).manual_seed(derive_seed(seed, *purpose))

@@ -1,0 +1,21 @@
+"""No network at all: the target's own features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diffmg.metagraph import MetaGraph
+from diffmg.strategies._base import STRATEGIES, Immediate, Search, Strategy
+from diffmg.train import Problem, TrainSettings
+
+
+@STRATEGIES.add("features")
+@dataclass(frozen=True)
+class FeaturesOnly(Strategy):
+    """The meta graph with one identity link: what the network must add to."""
+
+    summary = "no relations: the target's own features only"
+
+    def start(self, problem: Problem, depth: int, settings: TrainSettings, seed: int) -> Search:  # noqa: ARG002
+        """Nothing to look for."""
+        return Immediate(tuple(MetaGraph.features_only(t) for t in problem.task.target_types))

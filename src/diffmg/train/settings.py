@@ -1,0 +1,42 @@
+"""How a meta graph is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from diffmg.errors import DiffmgError
+
+Select = Literal["loss", "score"]
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """Settings of retraining; the defaults are the ones the paper's authors used most."""
+
+    dim: int = 64
+    lr: float = 0.01
+    weight_decay: float = 0.001
+    dropout: float = 0.5
+    layer_norm: bool = True
+    tanh: bool = False
+    """Whether tanh follows the projection of the features."""
+    max_epochs: int = 200
+    patience: int | None = 30
+    """Stop after so many epochs without a better one; None trains to the end."""
+    select: Select = "score"
+    """The epoch that is kept: highest validation score or lowest validation loss."""
+
+    def __post_init__(self) -> None:
+        rules = {
+            "dim >= 1": self.dim >= 1,
+            "lr > 0": self.lr > 0,
+            "weight_decay >= 0": self.weight_decay >= 0,
+            "0 <= dropout < 1": 0 <= self.dropout < 1,
+            "max_epochs >= 1": self.max_epochs >= 1,
+            "patience >= 1 or None": self.patience is None or self.patience >= 1,
+            f"select in {get_args(Select)}": self.select in get_args(Select),
+        }
+        for rule, holds in rules.items():
+            if not holds:
+                raise DiffmgError(f"`{rule}` must hold, but got {self}")
