@@ -78,7 +78,7 @@ def checked_features(
         bad = int(np.size(values) - np.count_nonzero(np.isfinite(values)))
         if bad:
             raise DiffmgError(
-                f"features of {node_type!r} must be finite, but got {bad} NaN or infinite values; fill or drop them first"
+                f"features of {node_type!r} must be finite, but got {bad} NaN or infinite values; fill them first"
             )
     return checked
 

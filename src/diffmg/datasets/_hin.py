@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,7 @@ class HinDataset(Dataset):
 
     folder: str
     first_id: int
-    num_nodes: dict[str, int]
+    num_nodes: ClassVar[dict[str, int]]
     user: str
     item: str
     observed: tuple[str, str]

@@ -56,11 +56,9 @@ class Academic(Dataset):
                 **both_ways(
                     Relation("term", "mentioned_in", "paper"), "mentions", random_edges(rng, n["term"], n["paper"], 4)
                 ),
-                **_both(
-                    "institution",
-                    "employs",
+                **both_ways(
+                    Relation("institution", "employs", "author"),
                     "works_at",
-                    "author",
                     random_edges(rng, n["institution"], n["author"], 1),
                 ),
                 **both_ways(

@@ -1,5 +1,7 @@
 """Amazon: items for users."""
 
+from typing import ClassVar
+
 from diffmg.datasets._base import DATASETS
 from diffmg.datasets._hin import EdgeFile, HinDataset
 
@@ -11,7 +13,7 @@ class Amazon(HinDataset):
     summary = "recommend 2753 items to 6170 users; brands, categories, views"
     folder = "Amazon"
     first_id = 0
-    num_nodes = {"user": 6170, "item": 2753, "brand": 334, "category": 22, "view": 3857}
+    num_nodes: ClassVar = {"user": 6170, "item": 2753, "brand": 334, "category": 22, "view": 3857}
     user, item = "user", "item"
     observed = ("UI", "IU")
     files = (

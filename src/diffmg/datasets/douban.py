@@ -1,5 +1,7 @@
 """Douban Movie: movies for users."""
 
+from typing import ClassVar
+
 from diffmg.datasets._base import DATASETS
 from diffmg.datasets._hin import EdgeFile, HinDataset
 
@@ -11,7 +13,7 @@ class Douban(HinDataset):
     summary = "recommend 12677 movies to 13367 users; friends, groups, actors, directors, types"
     folder = "Douban_Movie"
     first_id = 1
-    num_nodes = {"user": 13367, "movie": 12677, "group": 2753, "actor": 6311, "director": 2449, "type": 38}
+    num_nodes: ClassVar = {"user": 13367, "movie": 12677, "group": 2753, "actor": 6311, "director": 2449, "type": 38}
     user, item = "user", "movie"
     observed = ("UM", "MU")
     friends = "UU"

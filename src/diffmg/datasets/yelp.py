@@ -1,5 +1,7 @@
 """Yelp: businesses for users."""
 
+from typing import ClassVar
+
 from diffmg.datasets._base import DATASETS
 from diffmg.datasets._hin import EdgeFile, HinDataset
 
@@ -11,7 +13,7 @@ class Yelp(HinDataset):
     summary = "recommend 14284 businesses to 16239 users; friends, compliments, categories, cities"
     folder = "Yelp"
     first_id = 1
-    num_nodes = {"user": 16239, "business": 14284, "compliment": 11, "category": 511, "city": 47}
+    num_nodes: ClassVar = {"user": 16239, "business": 14284, "compliment": 11, "category": 511, "city": 47}
     user, item = "user", "business"
     observed = ("UB", "BU")
     friends = "UU"
