@@ -18,5 +18,5 @@ def unknown(kind: str, name: object, known: Iterable[object]) -> DiffmgError:
     """The error for a name that is not known: names the nearest one and lists all."""
     names = sorted(str(k) for k in known)
     near = get_close_matches(str(name), names, n=1, cutoff=0.5) or [n for n in names if n.lower() == str(name).lower()]
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     return DiffmgError(f"unknown {kind} {str(name)!r}{hint} Known: {', '.join(names) or 'none'}.")

@@ -68,8 +68,10 @@ class _Scores(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None]:
         (left, right), pairs, g = ctx.saved_tensors, ctx.pairs, grad_outputs[0].contiguous()
         shape = (len(left), len(right))
-        spread = torch.sparse_csr_tensor(pairs.left_pointer, pairs.right, g, shape)
-        back = torch.sparse_csr_tensor(pairs.right_pointer, pairs.left[pairs.by_right], g[pairs.by_right], shape[::-1])
+        spread = torch.sparse_csr_tensor(pairs.left_pointer, pairs.right, g, shape, check_invariants=False)
+        back = torch.sparse_csr_tensor(
+            pairs.right_pointer, pairs.left[pairs.by_right], g[pairs.by_right], shape[::-1], check_invariants=False
+        )
         return spread @ right, back @ left, None
 
 

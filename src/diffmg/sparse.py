@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,3 +82,8 @@ def symmetric_normalised(matrix: sp.csr_matrix) -> sp.csr_matrix:
     looped = matrix + sp.identity(matrix.shape[0], dtype=matrix.dtype, format="csr")
     scale = sp.diags(np.asarray(looped.sum(axis=1)).ravel() ** -0.5)
     return sp.csr_matrix(scale @ looped @ scale)
+
+
+with warnings.catch_warnings():  # torch says once per process that CSR tensors are in beta; users need not hear it
+    warnings.simplefilter("ignore")
+    to_torch(sp.csr_matrix((1, 1), dtype=np.float32))

@@ -23,14 +23,18 @@ SHARES = {"author": 0.3, "paper": 0.45, "venue": 0.05, "term": 0.12, "institutio
 
 PUBLISHES = Relation("venue", "publishes", "paper")
 WRITTEN_BY = Relation("paper", "written_by", "author")
+DISTRACTORS = {
+    (Relation("term", "mentioned_in", "paper"), "mentions"): 4,
+    (Relation("term", "interests", "author"), "interested_in"): 3,
+    (Relation("institution", "employs", "author"), "works_at"): 1,
+    (Relation("paper", "cited_by", "paper"), "cites"): 3,
+}
+"""Relations drawn without regard to the field, with the name of their reverse: edges per target node."""
 
 
 @DATASETS.add("academic")
 class Academic(Dataset):
-    """Five node types, ten relations. Only venues have telling features, two relations away from the authors.
-
-    Terms and institutions, citations and the words of a paper are drawn without regard to the field: distractors.
-    """
+    """Five node types, twelve relations. Only venues have telling features, two relations away from the authors."""
 
     summary = "made: classify authors by field; planted path venue -> paper -> author, distractors around it"
     planted = (MetaGraph.of("author", {Link(1, 0): PUBLISHES, Link(2, 0): EMPTY, Link(2, 1): WRITTEN_BY}),)
@@ -46,28 +50,14 @@ class Academic(Dataset):
         loyal = pick_in_group(rng, field[writer], venue_field[venue])
         stray = rng.integers(0, n["paper"], len(writer))
         written = np.where(rng.random(len(writer)) < LOYALTY, loyal, stray)
-        graph = HeteroGraph.build(
-            n,
-            {
-                WRITTEN_BY: np.stack([written, writer]),
-                Relation("author", "writes", "paper"): np.stack([writer, written]),
-                PUBLISHES: np.stack([venue, np.arange(n["paper"])]),
-                Relation("paper", "published_in", "venue"): np.stack([np.arange(n["paper"]), venue]),
-                **both_ways(
-                    Relation("term", "mentioned_in", "paper"), "mentions", random_edges(rng, n["term"], n["paper"], 4)
-                ),
-                **both_ways(
-                    Relation("institution", "employs", "author"),
-                    "works_at",
-                    random_edges(rng, n["institution"], n["author"], 1),
-                ),
-                **both_ways(
-                    Relation("paper", "cited_by", "paper"), "cites", random_edges(rng, n["paper"], n["paper"], 3)
-                ),
-            },
-            {t: noise(rng, n[t], FEATURES) for t in ("author", "paper", "term", "institution")}
-            | {"venue": hint(rng, venue_field, FEATURES, strength=1.0)},
-        )
+        edges = {
+            **both_ways(WRITTEN_BY, "writes", np.stack([written, writer])),
+            **both_ways(PUBLISHES, "published_in", np.stack([venue, np.arange(n["paper"])])),
+        }
+        for (relation, back), degree in DISTRACTORS.items():
+            edges |= both_ways(relation, back, random_edges(rng, n[relation.source], n[relation.target], degree))
+        features = {t: noise(rng, n[t], FEATURES) for t in n if t != "venue"}
+        features["venue"] = hint(rng, venue_field, FEATURES, strength=1.0)
         order = rng.permutation(n["author"])
         train, val = int(0.3 * len(order)), int(0.5 * len(order))
         task = NodeClassification.build(
@@ -78,4 +68,4 @@ class Academic(Dataset):
             test=order[val:],
             classes=[f"field {i}" for i in range(FIELDS)],
         )
-        return Problem(graph, task)
+        return Problem(HeteroGraph.build(n, edges, features), task)

@@ -24,14 +24,18 @@ SHARES = {"user": 0.35, "item": 0.5, "brand": 0.05, "category": 0.05, "city": 0.
 
 MAKES = Relation("brand", "makes", "item")
 BOUGHT_BY = Relation("item", "bought_by", "user")
+DISTRACTORS = {
+    (Relation("category", "holds", "item"), "in_category"): 2,
+    (Relation("city", "home_of", "user"), "lives_in"): 1,
+}
+"""Relations drawn without regard to style, with the name of their reverse: edges per target node."""
 
 
 @DATASETS.add("shop")
 class Shop(Dataset):
     """Five node types, nine relations. Only brands have telling features.
 
-    Categories, cities and friendships are drawn without regard to style: distractors. Categories and cities have
-    no features at all.
+    Friendships are drawn without regard to style too; categories and cities have no features at all.
     """
 
     summary = "made: recommend items to users; planted paths brand -> item -> user and brand -> item"
@@ -50,28 +54,19 @@ class Shop(Dataset):
         user_style = rng.permutation(np.arange(n["user"]) % STYLES)
         positives, negatives = _pairs(rng, user_style, item_style)
         observed = _observed(rng, user_style, item_style, np.concatenate([positives, negatives]))
-        graph = HeteroGraph.build(
-            n,
-            {
-                BOUGHT_BY: observed.T[::-1],
-                Relation("user", "buys", "item"): observed.T,
-                MAKES: np.stack([brand, np.arange(n["item"])]),
-                Relation("item", "made_by", "brand"): np.stack([np.arange(n["item"]), brand]),
-                **both_ways(
-                    Relation("category", "holds", "item"), "in_category", random_edges(rng, n["category"], n["item"], 2)
-                ),
-                **both_ways(
-                    Relation("city", "home_of", "user"), "lives_in", random_edges(rng, n["city"], n["user"], 1)
-                ),
-                Relation("user", "friend", "user"): _symmetric(random_edges(rng, n["user"], n["user"], 3)),
-            },
-            {"user": noise(rng, n["user"], FEATURES), "item": noise(rng, n["item"], FEATURES)}
-            | {"brand": hint(rng, brand_style, FEATURES, strength=1.0)},
-        )
+        edges = {
+            **both_ways(BOUGHT_BY, "buys", observed.T[::-1]),
+            **both_ways(MAKES, "made_by", np.stack([brand, np.arange(n["item"])])),
+            Relation("user", "friend", "user"): _symmetric(random_edges(rng, n["user"], n["user"], 3)),
+        }
+        for (relation, back), degree in DISTRACTORS.items():
+            edges |= both_ways(relation, back, random_edges(rng, n[relation.source], n[relation.target], degree))
+        features = {t: noise(rng, n[t], FEATURES) for t in ("user", "item")}
+        features["brand"] = hint(rng, brand_style, FEATURES, strength=1.0)
         task = Recommendation.build(
             "user", "item", (n["user"], n["item"]), _split(positives), _split(negatives), seen=observed
         )
-        return Problem(graph, task)
+        return Problem(HeteroGraph.build(n, edges, features), task)
 
 
 def _pairs(rng: np.random.Generator, user_style: Ints, item_style: Ints) -> tuple[Ints, Ints]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
+from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
+from diffmg.metagraph import MetaGraph
+from diffmg.space import check_fits
 from diffmg.task import Task
 
 
@@ -25,3 +29,13 @@ class Problem:
         return (
             self if self.graph.device == torch.device(device) else Problem(self.graph.to(device), self.task.to(device))
         )
+
+    def arranged(self, metagraphs: Sequence[MetaGraph]) -> tuple[MetaGraph, ...]:
+        """The meta graphs in the order of the task's target types, one for each, all of them fitting the network."""
+        by_target = {m.target: check_fits(m, self.graph.schema) for m in metagraphs}
+        targets = self.task.target_types
+        if len(metagraphs) != len(targets) or set(by_target) != set(targets):
+            raise DiffmgError(
+                f"the task needs one meta graph for each of {list(targets)}, but got {[m.target for m in metagraphs]}"
+            )
+        return tuple(by_target[t] for t in targets)

@@ -12,7 +12,6 @@ from diffmg.metagraph import MetaGraph
 from diffmg.nn import EncoderOptions, Model
 from diffmg.nn.model import types_of
 from diffmg.randomness import generator
-from diffmg.space import check_fits
 from diffmg.train.job import Epoch, Job
 from diffmg.train.problem import Problem
 from diffmg.train.settings import TrainSettings
@@ -27,9 +26,9 @@ def encoder_options(settings: TrainSettings) -> EncoderOptions:
 
 def build_model(problem: Problem, metagraphs: Sequence[MetaGraph], settings: TrainSettings, seed: int) -> Model:
     """A fresh model for these meta graphs, one per target type of the task."""
-    for metagraph in metagraphs:
-        check_fits(metagraph, problem.graph.schema)
-    return Model(problem.graph, types_of(metagraphs), problem.task.outputs, encoder_options(settings), seed)
+    return Model(
+        problem.graph, types_of(problem.arranged(metagraphs)), problem.task.outputs, encoder_options(settings), seed
+    )
 
 
 class Training(Job):

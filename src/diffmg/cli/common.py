@@ -1,0 +1,108 @@
+"""What the commands share: consoles, options, progress."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from diffmg.errors import DiffmgError
+
+if TYPE_CHECKING:
+    from diffmg.run import Run
+    from diffmg.train.job import Epoch, Job
+
+console = Console()
+errors = Console(stderr=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Data set: NAME, or NAME:SIZE for made data.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+DataRoot = Annotated[
+    Path | None,
+    typer.Option("--data-root", help="Where data files lie.", show_default="DIFFMG_DATA, then the user's cache"),
+]
+DataSeed = Annotated[int, typer.Option("--data-seed", help="Seed that draws made data.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of searches and trainings.")]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto for a GPU where there is one.")]
+StrategyName = Annotated[str, typer.Option("--strategy", help="How the meta graph is looked for; see `diffmg list`.")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", "-o", metavar="KEY=VALUE", help="Option of the strategy; may be repeated.", show_default="none"
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-s", metavar="KEY=VALUE", help="Training setting; may be repeated.", show_default="none"),
+]
+Depth = Annotated[int, typer.Option("--depth", help="K, the number of states of a meta graph.")]
+
+
+def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
+    """Read `KEY=VALUE`; values are JSON (numbers, true, null) or else text."""
+    pairs: dict[str, Any] = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise DiffmgError(f"an option is written KEY=VALUE, but got {text!r}")
+        try:
+            pairs[key] = json.loads(value)
+        except json.JSONDecodeError:
+            pairs[key] = value
+    return pairs
+
+
+class ProgressWatch:
+    """Shows each job as a bar with its current loss and score."""
+
+    def __init__(self, metric: str) -> None:
+        self.metric = metric
+
+    def begin(self, phase: str, job: Job) -> None:
+        """A job starts or goes on."""
+        self.job = job
+        self.progress = Progress(
+            TextColumn("{task.description:<10}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[text]}"),
+            console=errors,
+        )
+        self.progress.start()
+        self.bar = self.progress.add_task(phase, total=job.total, completed=job.epoch, text="")
+
+    def epoch(self, record: Epoch) -> None:
+        """An epoch is over."""
+        text = f"loss {record.train_loss:.4f}  validation {self.metric} {record.val_score:.4f}"
+        self.progress.update(self.bar, completed=record.epoch, text=text)
+
+    def end(self) -> None:
+        """The job is over; one that stopped early shows a full bar."""
+        if self.job.done:
+            self.progress.update(self.bar, total=max(1, self.job.epoch), completed=max(1, self.job.epoch))
+        self.progress.stop()
+
+
+def score_table(run: Run) -> Table:
+    """Validation and test scores of a run."""
+    several = len(run.trained) > 1
+    head = f"mean ± std of {len(run.trained)} trainings" if several else "one training"
+    table = Table("score", "validation", "test", title=f"scores, {head}", title_justify="left")
+    for name in run.trained[0].val if run.trained else ():
+        table.add_row(name, *(_cell(run, part, name) for part in ("val", "test")))
+    return table
+
+
+def _cell(run: Run, part: str, name: str) -> str:
+    values = run.values(part, name)  # type: ignore[arg-type]
+    if not values:
+        return "-"
+    mean = run.mean(part, name)  # type: ignore[arg-type]
+    return f"{mean:.4f}" if len(values) == 1 else f"{mean:.4f} ± {run.std(part, name):.4f}"  # type: ignore[arg-type]

@@ -1,0 +1,84 @@
+"""The command a newcomer runs first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from diffmg.cli import common
+from diffmg.cli.common import console
+
+if TYPE_CHECKING:
+    from diffmg.run import Run
+    from diffmg.train import Problem
+
+RANDOM_DRAWS = 10
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="The run folder to write.")] = Path("runs/demo"),
+    name: Annotated[str, typer.Option("--data", help="A made data set: academic or shop.")] = "academic",
+    seed: common.Seed = 0,
+    device: common.Device = "auto",
+) -> None:
+    """Search, train and score on a built-in network, beside a random meta graph and features alone."""
+    from diffmg.datasets import DATASETS, load_dataset
+    from diffmg.drawing import draw_all
+    from diffmg.experiment import Experiment
+    from diffmg.folder import RunFolder
+    from diffmg.plan import Plan
+    from diffmg.report import write_report
+
+    folder = RunFolder.create(_free(out))
+    problem = load_dataset(name)
+    console.print(f"{name}: {DATASETS.get(name).summary}", highlight=False)
+    watch = common.ProgressWatch(problem.task.metric)
+    run = Experiment(Plan(data=name, seed=seed, device=device), problem, folder, watch).execute().run
+    write_report(folder.path)
+    randoms = [_rival(problem, name, "random", seed + i, device) for i in range(RANDOM_DRAWS)]
+    features = _rival(problem, name, "features", seed, device)
+    console.print(draw_all(run.metagraphs, "text"), markup=False, highlight=False)
+    console.print(_table(run, randoms, features))
+    console.print(f"run folder: {folder.path} (open report.html there)", highlight=False, soft_wrap=True)
+
+
+def _rival(problem: Problem, name: str, strategy: str, seed: int, device: str) -> Run:
+    from diffmg.experiment import Experiment
+    from diffmg.plan import Plan
+
+    return (
+        Experiment(Plan(data=name, strategy=strategy, search_seeds=1, seed=seed, device=device), problem).execute().run
+    )
+
+
+def _table(run: Run, randoms: list[Run], features: Run) -> Table:
+    table = Table("method", f"test {run.metric}", "meta graph", title="what the meta graph adds", title_justify="left")
+    table.add_row("DiffMG", f"{run.mean('test'):.3f}", _paths(run), style="bold")
+    scores = sorted(r.mean("test") for r in randoms)
+    mean = sum(scores) / len(scores)
+    table.add_row(
+        "random meta graph", f"{mean:.3f}", f"mean of {len(scores)} draws, from {scores[0]:.3f} to {scores[-1]:.3f}"
+    )
+    table.add_row("features only", f"{features.mean('test'):.3f}", "no relations")
+    return table
+
+
+def _paths(run: Run) -> str:
+    lines = []
+    for metagraph in run.metagraphs:
+        for path in metagraph.longest_paths():
+            types = [r.source for r in path] + [metagraph.target]
+            lines.append(" → ".join(types))
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _free(path: Path) -> Path:
+    """`path`, or the first of `path-2`, `path-3`, ... that does not exist: a demo may be run again."""
+    number = 2
+    free = path
+    while free.exists():
+        free, number = path.with_name(f"{path.name}-{number}"), number + 1
+    return free

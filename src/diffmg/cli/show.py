@@ -1,0 +1,48 @@
+"""The command that draws a meta graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from diffmg.cli.common import console
+
+
+def show(
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", help="A run folder, a meta graph file, or a data set of the paper.")
+    ],
+    form: Annotated[str, typer.Option("--format", help="text, dot, mermaid or svg.")] = "text",
+    out: Annotated[Path | None, typer.Option("--out", help="File to write.", show_default="print")] = None,
+) -> None:
+    """Draw a meta graph."""
+    from diffmg.drawing import draw_all
+    from diffmg.files import write_text
+
+    drawing = draw_all(_find(what), form)
+    if out is None:
+        typer.echo(drawing)
+    else:
+        write_text(out, drawing + "\n")
+        console.print(f"written to {out}")
+
+
+def _find(what: str):  # type: ignore[no-untyped-def]
+    from diffmg.datasets import DATASETS
+    from diffmg.errors import DiffmgError
+    from diffmg.run import read_metagraphs, read_run
+
+    path = Path(what)
+    if path.is_dir():
+        metagraphs = read_run(path).metagraphs
+        if not metagraphs:
+            raise DiffmgError(f"the run must have come as far as a meta graph, but got {what!r}")
+        return metagraphs
+    if path.is_file():
+        return read_metagraphs(path)
+    published = DATASETS.get(what)(what).published()
+    if published is None:
+        raise DiffmgError(f"only data sets of the paper have a published meta graph, but got {what!r}")
+    return published.metagraphs

@@ -1,0 +1,210 @@
+"""An experiment: search, derive, retrain, choose by validation, score once."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor
+
+import diffmg
+from diffmg.device import describe_device, resolve_device
+from diffmg.errors import DiffmgError
+from diffmg.fingerprint import graph_fingerprint
+from diffmg.folder import RunFolder
+from diffmg.metagraph import MetaGraph
+from diffmg.nn import Model
+from diffmg.plan import Plan
+from diffmg.randomness import derive_seed
+from diffmg.run import Candidate, Run, Trained, read_run
+from diffmg.strategies import Search, make_strategy
+from diffmg.task import NodeClassification
+from diffmg.train import Problem, Quiet, Training, Watch, drive
+from diffmg.train.training import build_model
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run with its model, on the device it ran on."""
+
+    run: Run
+    problem: Problem
+    model: Model
+
+    @torch.no_grad()
+    def outputs(self) -> tuple[Tensor, ...]:
+        """Logits, or the representations of the two towers."""
+        outputs: tuple[Tensor, ...] = self.model.eval()(self.problem.graph, self.run.metagraphs)
+        return outputs
+
+
+class Experiment:
+    """Carries out a plan on a problem. With a folder it can be stopped at any moment and taken up again."""
+
+    def __init__(
+        self, plan: Plan, problem: Problem, folder: RunFolder | None = None, watch: Watch | None = None
+    ) -> None:
+        self.plan, self.folder = plan, folder
+        self.watch: Watch = Quiet() if watch is None else watch
+        self.problem = problem.to(resolve_device(plan.device))
+        self.given = self.problem.arranged(plan.metagraphs) if plan.metagraphs else ()
+        self.strategy = make_strategy(plan.strategy, plan.strategy_options)
+        self.seconds: dict[str, float] = {}
+        self.searches: list[Search] = []
+        self.trainings: dict[tuple[tuple[MetaGraph, ...], int], Training] = {}
+        self.start = Run("running", plan.to_dict(), problem.task.metric, self._data(), versions(), self._device(), {})
+
+    def execute(self) -> Outcome:
+        """Carry the plan out. Ctrl-C leaves a folder that can be looked at, used and resumed."""
+        if self.folder is not None:
+            self.folder.write_run(self.start)
+        try:
+            candidates = [self._candidate(i) for i in range(1 if self.given else self.plan.search_seeds)]
+            scores = [c.val_score for c in candidates]
+            chosen = scores.index(max(scores))
+            repeats = [self._train(candidates[chosen].metagraphs, i) for i in range(self.plan.repeats)]
+        except KeyboardInterrupt:
+            self._leave_usable()
+            raise
+        trained = self._score(repeats)
+        kept = max(range(len(repeats)), key=lambda i: (repeats[i].best_score, -i))
+        run = replace(
+            self.start,
+            status="done",
+            seconds=self.seconds,
+            candidates=tuple(candidates),
+            chosen=chosen,
+            trained=trained,
+            kept=kept,
+        )
+        outcome = Outcome(run, self.problem, repeats[kept].best_model())
+        if self.folder is not None:
+            save_outcome(outcome, self.folder)
+        return outcome
+
+    def _candidate(self, number: int) -> Candidate:
+        """Search from seed `number` (or take what was given) and train what was found."""
+        metagraphs = self.given
+        if not metagraphs:
+            seed = derive_seed(self.plan.seed, "search", number)
+            search = self.strategy.start(self.problem, self.plan.depth, self.plan.train, seed)
+            self.searches.append(search)
+            drive(f"search-{number}", search, self.watch, self.folder)
+            self.seconds[f"search-{number}"] = search.seconds
+            metagraphs = search.found()
+        training = self._train(metagraphs, 0, f"train-{number}")
+        return Candidate(metagraphs, training.best_score)
+
+    def _train(self, metagraphs: tuple[MetaGraph, ...], repeat: int, phase: str = "") -> Training:
+        """Train meta graphs from seed `repeat`; what was trained already is not trained again."""
+        key = (metagraphs, repeat)
+        if key not in self.trainings:
+            name = phase or f"repeat-{repeat}"
+            training = Training(self.problem, metagraphs, self.plan.train, derive_seed(self.plan.seed, "train", repeat))
+            self.trainings[key] = training
+            drive(name, training, self.watch, self.folder)
+            self.seconds[name] = training.seconds
+        return self.trainings[key]
+
+    def _score(self, repeats: Sequence[Training]) -> tuple[Trained, ...]:
+        """Score every training on validation and test, after every choice has been made."""
+        start = time.perf_counter()
+        trained = []
+        for number, training in enumerate(repeats):
+            training.best_model()
+            outputs = training.outputs()
+            val = {n: float(s) for n, s in self.problem.task.final_scores(outputs, "val").items()}
+            test = score_on_test(self.problem, outputs)
+            trained.append(Trained(number, training.epoch, training.best_epoch, val, test))
+        self.seconds["score"] = time.perf_counter() - start
+        return tuple(trained)
+
+    def _leave_usable(self) -> None:
+        """After Ctrl-C: the best meta graphs and model so far, without test scores."""
+        if self.folder is None:
+            return
+        run = replace(self.start, status="interrupted", seconds=self.seconds)
+        started = [t for t in self.trainings.values() if t.best]
+        if started:
+            best = max(started, key=lambda t: t.best_score)
+            run = replace(run, candidates=(Candidate(best.metagraphs, best.best_score),))
+            self.folder.write_model(best.best_model().state_dict())
+        elif self.searches:
+            run = replace(run, candidates=(Candidate(self.searches[-1].found(), float("-inf")),))
+        self.folder.write_metagraphs(run.metagraphs)
+        self.folder.write_run(run)
+
+    def _data(self) -> dict[str, Any]:
+        task = self.problem.task
+        data: dict[str, Any] = {
+            "graph": graph_fingerprint(self.problem.graph),
+            "task": task.fingerprint(),
+            "kind": type(task).__name__,
+            "target_types": list(task.target_types),
+        }
+        return data | ({"classes": [str(c) for c in task.classes]} if isinstance(task, NodeClassification) else {})
+
+    def _device(self) -> str:
+        return describe_device(self.problem.graph.device)
+
+
+def score_on_test(problem: Problem, outputs: tuple[Tensor, ...]) -> dict[str, float]:
+    """The only function that reads test labels; it is called once a training, after every choice has been made."""
+    return {name: float(score) for name, score in problem.task.final_scores(outputs, "test").items()}
+
+
+def save_outcome(outcome: Outcome, folder: RunFolder) -> None:
+    """Write the files of a finished run; `run.json` comes last, so that it is only there with the rest."""
+    folder.write_metagraphs(outcome.run.metagraphs)
+    folder.write_model(outcome.model.state_dict())
+    folder.write_run(outcome.run)
+    folder.finish()
+
+
+def load_outcome(path: Path, problem: Problem) -> Outcome:
+    """The run, with its model, from a run folder and the problem it was for."""
+    run = read_run(path)
+    plan = Plan.from_dict(run.plan)
+    if not run.metagraphs:
+        raise DiffmgError(
+            f"a run must have come as far as a meta graph, but got {str(path)!r}; go on with `diffmg resume`"
+        )
+    problem = problem.to(resolve_device(plan.device if plan.device != "cuda" or torch.cuda.is_available() else "auto"))
+    model = build_model(problem, problem.arranged(run.metagraphs), plan.train, plan.seed)
+    try:
+        model.load_state_dict(RunFolder(path).read_model())
+    except RuntimeError as error:
+        raise DiffmgError(
+            f"the model of {str(path)!r} must fit the network it is used on, "
+            f"but got: {str(error).splitlines()[-1].strip()}"
+        ) from error
+    return Outcome(run, problem, model)
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what computes, and the commit where the package runs from its repository."""
+    return {
+        "diffmg": diffmg.__version__,
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "python": platform.python_version(),
+        "commit": _commit(),
+    }
+
+
+def _commit() -> str | None:
+    here = Path(diffmg.__file__)
+    git = ["git", "-C", str(here.parent)]
+    try:
+        subprocess.run([*git, "ls-files", "--error-unmatch", here.name], check=True, capture_output=True)
+        found = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()

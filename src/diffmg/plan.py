@@ -1,0 +1,67 @@
+"""A plan: everything that decides what a run does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from diffmg.errors import DiffmgError, unknown
+from diffmg.metagraph import MetaGraph, links_of
+from diffmg.train.settings import TrainSettings
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Search (or take) meta graphs, train them, keep the best by validation, score it."""
+
+    data: str
+    """NAME or NAME:SIZE of a registered data set; empty where the network was given in Python."""
+    data_seed: int = 0
+    """Draws made data."""
+    metagraphs: tuple[MetaGraph, ...] = ()
+    """Meta graphs to train; where there are none they are searched."""
+    strategy: str = "diffmg"
+    strategy_options: Mapping[str, Any] = field(default_factory=dict)
+    depth: int = 4
+    """K, the number of states of a searched meta graph."""
+    search_seeds: int = 3
+    """Searches, each from another seed; what they find is trained, and validation chooses."""
+    repeats: int = 1
+    """Trainings of the chosen meta graphs, each from another seed; scores are their mean."""
+    seed: int = 0
+    train: TrainSettings = field(default_factory=TrainSettings)
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        links_of(self.depth)
+        for name in ("search_seeds", "repeats"):
+            if getattr(self, name) < 1:
+                raise DiffmgError(f"`{name} >= 1` must hold, but got {name}={getattr(self, name)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, ready for JSON."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain |= {"metagraphs": [m.to_dict() for m in self.metagraphs], "train": asdict(self.train)}
+        return plain | {"strategy_options": dict(self.strategy_options)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+        """Read what `to_dict` wrote."""
+        plain = dict(data)
+        train = settings_from(TrainSettings(), plain.pop("train", {}))
+        metagraphs = tuple(MetaGraph.from_dict(m) for m in plain.pop("metagraphs", []))
+        known = {f.name for f in fields(cls)}
+        for name in plain:
+            if name not in known:
+                raise unknown("field of a plan:", name, known)
+        return cls(**plain, train=train, metagraphs=metagraphs)
+
+
+def settings_from(base: TrainSettings, changes: Mapping[str, Any]) -> TrainSettings:
+    """`base` with some fields changed; unknown fields raise."""
+    known = {f.name for f in fields(TrainSettings)}
+    for name in changes:
+        if name not in known:
+            raise unknown("training setting", name, known)
+    return replace(base, **changes)
