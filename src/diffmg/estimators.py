@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -77,6 +78,10 @@ class _MetaGraphEstimator(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _load(cls, path: Path | str, graph: HeteroGraph, task: Task) -> Self:
         outcome = load_outcome(Path(path), Problem(graph, task))
+        if outcome.run.data["kind"] != type(task).__name__:
+            raise DiffmgError(
+                f"{cls.__name__} needs a run of a {type(task).__name__}, but got {outcome.run.data['kind']}"
+            )
         plan = Plan.from_dict(outcome.run.plan)
         estimator = cls(
             strategy=plan.strategy,
@@ -163,7 +168,7 @@ class MetaGraphRecommender(_MetaGraphEstimator):
     def recommend(
         self, ids: ArrayLike | None = None, k: int = 10, *, exclude_seen: bool = True
     ) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """The ids of the k best items for each user, best first, and their scores; (users, k) each.
+        """The ids of the k best items (or all, if there are fewer) for each user, best first, and their scores.
 
         `exclude_seen` leaves out what a user is known to have chosen, in the network or in training; where fewer
         than k items remain, the rest of the row has score -inf.
@@ -189,7 +194,7 @@ class MetaGraphRecommender(_MetaGraphEstimator):
 
     def predict_proba(self, pairs: ArrayLike) -> NDArray[np.float32]:
         """The probability that each (user id, item id) is chosen, by the loss the model was trained with."""
-        return np.asarray(1 / (1 + np.exp(-self.predict(pairs))))
+        return np.asarray(expit(self.predict(pairs)))
 
     def score(self) -> float:
         """The task's metric on the test part."""

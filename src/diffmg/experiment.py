@@ -27,7 +27,7 @@ from diffmg.run import Candidate, Run, Trained, read_run
 from diffmg.strategies import Search, make_strategy
 from diffmg.task import NodeClassification
 from diffmg.train import Problem, Quiet, Training, Watch, drive
-from diffmg.train.training import build_model
+from diffmg.train.training import build_model, outputs_of
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,9 @@ class Outcome:
     problem: Problem
     model: Model
 
-    @torch.no_grad()
     def outputs(self) -> tuple[Tensor, ...]:
         """Logits, or the representations of the two towers."""
-        outputs: tuple[Tensor, ...] = self.model.eval()(self.problem.graph, self.run.metagraphs)
-        return outputs
+        return outputs_of(self.model, self.problem, self.run.metagraphs)
 
 
 class Experiment:
@@ -57,8 +55,8 @@ class Experiment:
         self.given = self.problem.arranged(plan.metagraphs) if plan.metagraphs else ()
         self.strategy = make_strategy(plan.strategy, plan.strategy_options)
         self.seconds: dict[str, float] = {}
-        self.searches: list[Search] = []
-        self.trainings: dict[tuple[tuple[MetaGraph, ...], int], Training] = {}
+        self.jobs: list[Search | Training] = []
+        self.finished: dict[tuple[tuple[MetaGraph, ...], int], Training] = {}
         self.start = Run("running", plan.to_dict(), problem.task.metric, self._data(), versions(), self._device(), {})
 
     def execute(self) -> Outcome:
@@ -95,7 +93,7 @@ class Experiment:
         if not metagraphs:
             seed = derive_seed(self.plan.seed, "search", number)
             search = self.strategy.start(self.problem, self.plan.depth, self.plan.train, seed)
-            self.searches.append(search)
+            self.jobs.append(search)
             drive(f"search-{number}", search, self.watch, self.folder)
             self.seconds[f"search-{number}"] = search.seconds
             metagraphs = search.found()
@@ -105,21 +103,21 @@ class Experiment:
     def _train(self, metagraphs: tuple[MetaGraph, ...], repeat: int, phase: str = "") -> Training:
         """Train meta graphs from seed `repeat`; what was trained already is not trained again."""
         key = (metagraphs, repeat)
-        if key not in self.trainings:
+        if key not in self.finished:
             name = phase or f"repeat-{repeat}"
             training = Training(self.problem, metagraphs, self.plan.train, derive_seed(self.plan.seed, "train", repeat))
-            self.trainings[key] = training
+            self.jobs.append(training)
             drive(name, training, self.watch, self.folder)
             self.seconds[name] = training.seconds
-        return self.trainings[key]
+            self.finished[key] = training
+        return self.finished[key]
 
     def _score(self, repeats: Sequence[Training]) -> tuple[Trained, ...]:
         """Score every training on validation and test, after every choice has been made."""
         start = time.perf_counter()
         trained = []
         for number, training in enumerate(repeats):
-            training.best_model()
-            outputs = training.outputs()
+            outputs = outputs_of(training.best_model(), self.problem, training.metagraphs)
             val = {n: float(s) for n, s in self.problem.task.final_scores(outputs, "val").items()}
             test = score_on_test(self.problem, outputs)
             trained.append(Trained(number, training.epoch, training.best_epoch, val, test))
@@ -131,13 +129,15 @@ class Experiment:
         if self.folder is None:
             return
         run = replace(self.start, status="interrupted", seconds=self.seconds)
-        started = [t for t in self.trainings.values() if t.best]
-        if started:
-            best = max(started, key=lambda t: t.best_score)
-            run = replace(run, candidates=(Candidate(best.metagraphs, best.best_score),))
+        trained = [j for j in self.jobs if isinstance(j, Training) and j.best]
+        if trained:
+            best = max(trained, key=lambda t: t.best_score)
+            known = Candidate(best.metagraphs, best.best_score)
             self.folder.write_model(best.best_model().state_dict())
-        elif self.searches:
-            run = replace(run, candidates=(Candidate(self.searches[-1].found(), float("-inf")),))
+        else:
+            last = self.jobs[-1]
+            known = Candidate(last.metagraphs if isinstance(last, Training) else last.found(), float("-inf"))
+        run = replace(run, candidates=(known,))
         self.folder.write_metagraphs(run.metagraphs)
         self.folder.write_run(run)
 

@@ -14,9 +14,13 @@ from diffmg.errors import DiffmgError
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place."""
+    """Let `write` fill a temporary file beside `path`, then put it in place; links are followed."""
     temporary: Path | None = None
+    path = path.resolve()
     try:
+        if path.exists() and not path.is_file():
+            write(path)
+            return
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
         temporary = Path(name)

@@ -36,7 +36,7 @@ def graph_fingerprint(graph: HeteroGraph) -> str:
         features = graph.features.get(node_type)
         if isinstance(features, FixedMatrix):
             csr = features.forward
-            parts += [csr.crow_indices(), csr.col_indices(), csr.values()]
+            parts += [features.shape, csr.crow_indices(), csr.col_indices(), csr.values()]
         else:
             parts.append(features)
         parts.append(graph.ids.get(node_type))

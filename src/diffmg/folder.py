@@ -34,13 +34,18 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, save_every: float = 5.0) -> RunFolder:
         """A new folder; one that exists and is not empty raises."""
+        cls.check_free(path)
+        make_folder(path)
+        return cls(path, save_every)
+
+    @staticmethod
+    def check_free(path: Path) -> None:
+        """Raise unless a run may be written to `path`."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise DiffmgError(
                 f"a run needs a new or empty folder, but got {str(path)!r}, which exists already; "
                 "choose another one, or go on with an unfinished run by `diffmg resume`"
             )
-        make_folder(path)
-        return cls(path, save_every)
 
     @classmethod
     def unfinished(cls, path: Path, save_every: float = 5.0) -> RunFolder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,9 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from diffmg.errors import DiffmgError
-from diffmg.graph_checks import checked_edges, checked_features, checked_ids, checked_weights
+from diffmg.graph_checks import (
+    checked_counts,
+    checked_edges,
+    checked_features,
+    checked_ids,
+    checked_relation,
+    checked_weights,
+)
 from diffmg.schema import Relation, Schema
 from diffmg.sparse import FixedMatrix, row_normalised, symmetric_normalised
+
+if TYPE_CHECKING:
+    from torch_geometric.data import HeteroData
 
 Features = Tensor | FixedMatrix
 RelationLike = Relation | tuple[str, str, str]
@@ -68,8 +78,11 @@ class HeteroGraph:
         count once, or add up where `weights` are given. `reverse` adds `rev_NAME` for each relation whose
         reverse is not there yet (a symmetric relation within one type is its own reverse).
         """
-        relations = {_relation(r): e for r, e in edges.items()}
-        given = {_relation(r): w for r, w in (weights or {}).items()}
+        num_nodes = checked_counts(num_nodes)
+        relations = {checked_relation(r): e for r, e in edges.items()}
+        given = {checked_relation(r): w for r, w in (weights or {}).items()}
+        if not relations:
+            raise DiffmgError(f"a network needs one or more relations, but got {len(relations)}")
         schema = Schema(tuple(num_nodes), tuple(relations))
         for relation in given:
             schema.check_relation(relation)
@@ -82,12 +95,25 @@ class HeteroGraph:
             schema = Schema(schema.node_types, tuple(adjacency))
         return cls(
             schema,
-            dict(num_nodes),
+            num_nodes,
             adjacency,
             {r: _propagation(r, a) for r, a in adjacency.items()},
             checked_features(features or {}, schema, num_nodes),
             checked_ids(ids or {}, schema, num_nodes),
         )
+
+    @classmethod
+    def from_pyg(cls, data: HeteroData, *, reverse: bool = False) -> HeteroGraph:
+        """A network from PyG's container: `x` gives features, `edge_weight` or a one-column `edge_attr` weights."""
+        from diffmg.pyg import from_pyg
+
+        return from_pyg(data, reverse=reverse)
+
+    def to_pyg(self) -> HeteroData:
+        """PyG's container with features, edges, and the weights of relations that have any other than 1."""
+        from diffmg.pyg import to_pyg
+
+        return to_pyg(self)
 
     @property
     def device(self) -> torch.device:
@@ -147,10 +173,6 @@ class HeteroGraph:
         return self.ids.get(node_type, np.arange(self.num_nodes[node_type]))
 
 
-def _relation(relation: RelationLike) -> Relation:
-    return relation if isinstance(relation, Relation) else Relation(*relation)
-
-
 def _adjacency(
     edges: NDArray[np.int64],
     weights: NDArray[np.float64] | None,
@@ -161,6 +183,7 @@ def _adjacency(
     shape = (num_nodes[relation.target], num_nodes[relation.source])
     matrix = sp.coo_matrix((values, (edges[1], edges[0])), shape=shape).tocsr()
     matrix.sum_duplicates()
+    matrix.sort_indices()
     if weights is None:
         matrix.data[:] = 1.0
     return matrix
@@ -172,12 +195,21 @@ def _reverses(adjacency: Mapping[Relation, sp.csr_matrix]) -> dict[Relation, sp.
         flipped = matrix.T.tocsr()
         partners = (m for r, m in adjacency.items() if (r.target, r.source) == (relation.source, relation.target))
         if not any(_equal(flipped, partner) for partner in partners):
-            added[Relation(relation.target, f"rev_{relation.name}", relation.source)] = flipped
+            reverse = Relation(relation.target, f"rev_{relation.name}", relation.source)
+            if reverse in adjacency:
+                raise DiffmgError(
+                    f"the reverse of '{relation}' needs the name of another relation: got '{reverse}' already"
+                )
+            added[reverse] = flipped
     return added
 
 
 def _equal(a: sp.csr_matrix, b: sp.csr_matrix) -> bool:
-    return a.shape == b.shape and a.nnz == b.nnz and bool((a != b).nnz == 0)
+    """Whether two matrices hold the same edges, with weights that differ by no more than rounding."""
+    if a.shape != b.shape or a.nnz != b.nnz:
+        return False
+    same_edges = np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
+    return bool(same_edges and np.allclose(a.data, b.data, rtol=1e-9, atol=0))
 
 
 def _propagation(relation: Relation, matrix: sp.csr_matrix) -> Propagation:

@@ -16,9 +16,33 @@ from diffmg.schema import Relation, Schema
 from diffmg.sparse import FixedMatrix
 
 
+def checked_counts(num_nodes: Mapping[str, int]) -> dict[str, int]:
+    """A whole number of nodes, none or more, per type."""
+    for node_type, count in num_nodes.items():
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+            raise DiffmgError(f"the number of {node_type!r} nodes must be a whole number >= 0, but got {count!r}")
+    return {node_type: int(count) for node_type, count in num_nodes.items()}
+
+
+def checked_relation(relation: object) -> Relation:
+    """A relation, or the triple of one."""
+    if isinstance(relation, Relation):
+        return relation
+    if not isinstance(relation, tuple) or len(relation) != 3:
+        raise DiffmgError(f"a relation is (source, name, target), but got {relation!r}")
+    return Relation(*relation)
+
+
+def _array(given: ArrayLike, what: str, dtype: type | None = None) -> NDArray[Any]:
+    try:
+        return np.asarray(given, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise DiffmgError(f"{what} must be an array of numbers, but got one that is not: {error}") from error
+
+
 def checked_edges(relation: Relation, edges: ArrayLike, num_nodes: Mapping[str, int]) -> NDArray[np.int64]:
     """Two rows of node numbers, each within its type."""
-    array = np.asarray(edges)
+    array = _array(edges, f"edges of '{relation}'")
     if array.ndim != 2 or array.shape[0] != 2:
         raise DiffmgError(f"edges of '{relation}' must be two rows (sources, targets), but got shape {array.shape}")
     if array.shape[1] == 0:
@@ -42,7 +66,7 @@ def checked_weights(relation: Relation, weights: ArrayLike | None, edges: ArrayL
     """One finite, non-negative weight per edge, or None."""
     if weights is None:
         return None
-    array = np.asarray(weights, dtype=np.float64)
+    array = _array(weights, f"edge weights of '{relation}'", np.float64)
     count = np.asarray(edges).shape[1]
     if array.shape != (count,):
         raise DiffmgError(f"relation '{relation}' needs {count} edge weights, but got shape {array.shape}")
@@ -67,9 +91,10 @@ def checked_features(
             values, shape = matrix.data, matrix.shape
             checked[node_type] = FixedMatrix.from_scipy(matrix)
         else:
-            values = np.asarray(given, dtype=np.float32)
+            values = _array(given, f"features of {node_type!r}", np.float32)
             shape = values.shape
-            checked[node_type] = torch.from_numpy(np.ascontiguousarray(values))
+            values = np.ascontiguousarray(values) if values.flags.writeable else values.copy()
+            checked[node_type] = torch.from_numpy(values)
         if len(shape) != 2 or shape[0] != num_nodes[node_type] or shape[1] == 0:
             raise DiffmgError(
                 f"features of {node_type!r} must be {num_nodes[node_type]} rows of one or more columns, "
@@ -92,7 +117,10 @@ def checked_ids(ids: Mapping[str, ArrayLike], schema: Schema, num_nodes: Mapping
             raise DiffmgError(
                 f"type {node_type!r} needs {num_nodes[node_type]} ids, one per node, but got shape {array.shape}"
             )
-        values, counts = np.unique(array, return_counts=True)
+        try:
+            values, counts = np.unique(array, return_counts=True)
+        except TypeError as error:
+            raise DiffmgError(f"ids of {node_type!r} must be all text or all numbers, but got both: {error}") from error
         if (counts > 1).any():
             raise DiffmgError(
                 f"ids of {node_type!r} must be unique, but got {values[counts > 1][:3].tolist()} more than once"

@@ -26,6 +26,9 @@ class Special(Enum):
 IDENTITY = Special.IDENTITY
 EMPTY = Special.EMPTY
 
+MOST_STATES = 1000
+"""No file needs more states; a larger number in one is a mistake."""
+
 Operation = Relation | Special
 MetaPath = tuple[Relation, ...]
 
@@ -43,7 +46,7 @@ class Link(NamedTuple):
     def parse(cls, text: str) -> Link:
         """Read `"4<-3"`."""
         k, arrow, i = text.partition("<-")
-        if not (arrow and k.strip().isdigit() and i.strip().isdigit()):
+        if not (arrow and k.strip().isdecimal() and i.strip().isdecimal()):
             raise DiffmgError(f"a link is written 'k<-i' with two state numbers, but got {text!r}")
         return cls(int(k), int(i))
 
@@ -153,7 +156,10 @@ class MetaGraph:
         for text, operations in data["links"].items():
             if not isinstance(operations, list):
                 raise DiffmgError(f"link {text} must hold a list of operations, but got {operations!r}")
-            links[Link.parse(text)] = tuple(_operation_from_json(o) for o in operations)
+            link = Link.parse(text)
+            if link in links or link.k > MOST_STATES:
+                raise DiffmgError(f"each link appears once and has at most {MOST_STATES} states, but got {text!r}")
+            links[link] = tuple(_operation_from_json(o) for o in operations)
         return cls.of(data["target"], links)
 
 

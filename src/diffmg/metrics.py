@@ -48,7 +48,8 @@ def auc(scores: Tensor, labels: Tensor) -> Tensor:
     rank = (first + 1 + last).double() / 2
     n_positive = positive.sum()
     n_negative = len(positive) - n_positive
-    return ((rank * positive).sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
+    area = ((rank * positive).sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
+    return _nan_if_any_is(scores, area)
 
 
 def average_precision(scores: Tensor, labels: Tensor) -> Tensor:
@@ -57,7 +58,12 @@ def average_precision(scores: Tensor, labels: Tensor) -> Tensor:
     hits = labels[order].double().cumsum(0)
     last = torch.searchsorted(ordered, ordered, right=True) - 1
     precision = hits[last] / (last + 1)
-    return (precision * labels[order]).sum() / hits[-1]
+    return _nan_if_any_is(scores, (precision * labels[order]).sum() / hits[-1])
+
+
+def _nan_if_any_is(scores: Tensor, value: Tensor) -> Tensor:
+    """Scores that are no numbers have no order: a model that diverged must not look good."""
+    return torch.where(scores.isnan().any(), torch.nan, value)
 
 
 def recall_at_k(hits: Tensor, relevant: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 
 from diffmg.errors import DiffmgError, unknown
 from diffmg.metagraph import MetaGraph, links_of
+from diffmg.options import check_types
 from diffmg.train.settings import TrainSettings
 
 
@@ -34,6 +35,7 @@ class Plan:
     device: str = "auto"
 
     def __post_init__(self) -> None:
+        check_types(self)
         links_of(self.depth)
         for name in ("search_seeds", "repeats"):
             if getattr(self, name) < 1:
@@ -48,14 +50,18 @@ class Plan:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
         """Read what `to_dict` wrote."""
-        plain = dict(data)
-        train = settings_from(TrainSettings(), plain.pop("train", {}))
-        metagraphs = tuple(MetaGraph.from_dict(m) for m in plain.pop("metagraphs", []))
+        if not isinstance(data, dict) or not isinstance(data.get("data"), str):
+            raise DiffmgError(f"a plan is an object with the name of its data, but got {str(data)[:80]!r}")
         known = {f.name for f in fields(cls)}
-        for name in plain:
+        for name in data:
             if name not in known:
                 raise unknown("field of a plan:", name, known)
-        return cls(**plain, train=train, metagraphs=metagraphs)
+        try:
+            train = settings_from(TrainSettings(), dict(data.get("train", {})))
+            metagraphs = tuple(MetaGraph.from_dict(m) for m in data.get("metagraphs", []))
+            return cls(**(data | {"train": train, "metagraphs": metagraphs}))
+        except TypeError as error:
+            raise DiffmgError(f"a plan must be one that diffmg wrote, but got one that is not: {error}") from error
 
 
 def settings_from(base: TrainSettings, changes: Mapping[str, Any]) -> TrainSettings:

@@ -35,8 +35,10 @@ def from_pyg(data: HeteroData, *, reverse: bool = False) -> HeteroGraph:
         if store.get("edge_index") is None:
             raise DiffmgError(f"relation {triple!r} must have an `edge_index`, but got {sorted(store.keys())}")
         edges[triple] = store.edge_index.numpy(force=True)
-        weight = store.get("edge_weight", store.get("edge_attr"))
-        if weight is not None and weight.numel() == edges[triple].shape[1]:
+        attributes = store.get("edge_attr")
+        one_column = attributes is not None and attributes.numel() == edges[triple].shape[1]
+        weight = store.get("edge_weight", attributes if one_column else None)
+        if weight is not None:
             weights[triple] = weight.flatten().numpy(force=True)
     return HeteroGraph.build(num_nodes, edges, features, weights=weights, reverse=reverse)
 

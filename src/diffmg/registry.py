@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Generic, TypeVar
 
-from diffmg.errors import unknown
+from diffmg.errors import DiffmgError, unknown
 
 M = TypeVar("M")
 
@@ -25,6 +25,8 @@ class Registry(Generic[M]):
         """Decorator that registers a member under `name`."""
 
         def register(member: M) -> M:
+            if name in self._members:
+                raise DiffmgError(f"every {self.kind} has a name of its own, but got {name!r} twice")
             self._members[name] = member
             return member
 

@@ -25,10 +25,11 @@ class Candidate:
 
     metagraphs: tuple[MetaGraph, ...]
     val_score: float
+    """-inf where there is none: not trained yet, or no epoch had a score."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, ready for JSON."""
-        return {"val_score": self.val_score, "metagraphs": [m.to_dict() for m in self.metagraphs]}
+        return {"val_score": _finite(self.val_score), "metagraphs": [m.to_dict() for m in self.metagraphs]}
 
 
 @dataclass(frozen=True)
@@ -103,13 +104,16 @@ class Run:
         try:
             known = {f.name: data[f.name] for f in fields(cls)}
             candidates = tuple(
-                Candidate(tuple(map(MetaGraph.from_dict, c["metagraphs"])), c["val_score"]) for c in data["candidates"]
+                Candidate(tuple(map(MetaGraph.from_dict, c["metagraphs"])), _score(c["val_score"]))
+                for c in data["candidates"]
             )
             trained = tuple(Trained(**t) for t in data["trained"])
         except (KeyError, TypeError) as error:
             raise DiffmgError(
                 f"a run file must be one that diffmg wrote, but got {where!r} with {error!r} wrong"
             ) from error
+        if candidates and not 0 <= data["chosen"] < len(candidates):
+            raise DiffmgError(f"`0 <= chosen < {len(candidates)}` must hold in {where!r}, but got {data['chosen']}")
         return cls(**(known | {"candidates": candidates, "trained": trained}))
 
 
@@ -147,6 +151,10 @@ def read_metagraphs(path: Path) -> tuple[MetaGraph, ...]:
 def metagraphs_to_dict(metagraphs: Sequence[MetaGraph]) -> dict[str, Any]:
     """The content of `metagraph.json`."""
     return {"metagraphs": [m.to_dict() for m in metagraphs]}
+
+
+def _score(value: float | None) -> float:
+    return -math.inf if value is None else value
 
 
 def _finite(value: float) -> float | None:

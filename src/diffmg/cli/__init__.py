@@ -7,7 +7,7 @@ import sys
 import typer
 
 from diffmg.cli import demo, fit, listing, show, use
-from diffmg.cli.common import errors
+from diffmg.cli.common import errors, say
 from diffmg.errors import DiffmgError, MissingDataError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ for command in (
     use.predict,
     use.recommend,
     show.show,
+    show.report,
     listing.datasets,
 ):
     app.command()(command)
@@ -40,11 +41,8 @@ def main() -> None:
     try:
         app()
     except MissingDataError as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False)
+        say(f"error: {error}", errors)
         sys.exit(3)
     except DiffmgError as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False)
+        say(f"error: {error}", errors)
         sys.exit(2)
-    except KeyboardInterrupt:
-        errors.print("interrupted", style="yellow")
-        sys.exit(130)

@@ -44,6 +44,11 @@ Settings = Annotated[
 Depth = Annotated[int, typer.Option("--depth", help="K, the number of states of a meta graph.")]
 
 
+def say(text: str, where: Console = console) -> None:
+    """Print text as it is: no markup, and no breaks inside a path."""
+    where.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
     """Read `KEY=VALUE`; values are JSON (numbers, true, null) or else text."""
     pairs: dict[str, Any] = {}

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from diffmg.cli import common
-from diffmg.cli.common import console
+from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
     from diffmg.run import Run
@@ -25,24 +25,24 @@ def demo(
     device: common.Device = "auto",
 ) -> None:
     """Search, train and score on a built-in network, beside a random meta graph and features alone."""
-    from diffmg.datasets import DATASETS, load_dataset
+    from diffmg.datasets import DATASETS, load_dataset, parse_name
     from diffmg.drawing import draw_all
     from diffmg.experiment import Experiment
     from diffmg.folder import RunFolder
     from diffmg.plan import Plan
     from diffmg.report import write_report
 
-    folder = RunFolder.create(_free(out))
     problem = load_dataset(name)
-    console.print(f"{name}: {DATASETS.get(name).summary}", highlight=False)
+    say(f"{name}: {DATASETS.get(parse_name(name)[0]).summary}")
+    folder = RunFolder.create(_free(out))
     watch = common.ProgressWatch(problem.task.metric)
     run = Experiment(Plan(data=name, seed=seed, device=device), problem, folder, watch).execute().run
     write_report(folder.path)
     randoms = [_rival(problem, name, "random", seed + i, device) for i in range(RANDOM_DRAWS)]
     features = _rival(problem, name, "features", seed, device)
-    console.print(draw_all(run.metagraphs, "text"), markup=False, highlight=False)
+    say(draw_all(run.metagraphs, "text"))
     console.print(_table(run, randoms, features))
-    console.print(f"run folder: {folder.path} (open report.html there)", highlight=False, soft_wrap=True)
+    say(f"run folder: {folder.path} (open report.html there)")
 
 
 def _rival(problem: Problem, name: str, strategy: str, seed: int, device: str) -> Run:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from diffmg.cli import common
-from diffmg.cli.common import console
+from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
-    from diffmg.experiment import Outcome
+    from diffmg.experiment import Experiment
     from diffmg.folder import RunFolder
     from diffmg.metagraph import MetaGraph
     from diffmg.plan import Plan
@@ -116,29 +116,38 @@ def search(
     from diffmg.datasets import load_dataset
     from diffmg.device import resolve_device
     from diffmg.drawing import draw_all
-    from diffmg.files import write_json
+    from diffmg.files import make_folder, write_json
     from diffmg.randomness import derive_seed
     from diffmg.run import metagraphs_to_dict
     from diffmg.strategies import make_strategy
     from diffmg.train import drive
 
+    make_folder(out.parent)
     options, settings = _defaults(name, strategy, option, setting)
     problem = load_dataset(name, root=data_root, seed=data_seed).to(resolve_device(device))
     job = make_strategy(strategy, options).start(problem, depth, settings, derive_seed(seed, "search", 0))
     drive("search", job, common.ProgressWatch(problem.task.metric))
     write_json(out, metagraphs_to_dict(job.found()))
-    console.print(draw_all(job.found(), "text"), markup=False, highlight=False)
-    console.print(f"written to {out}")
+    say(draw_all(job.found(), "text"))
+    say(f"written to {out}")
 
 
 def resume(run: common.RunPath, data_root: common.DataRoot = None, save_every: SaveEvery = 5.0) -> None:
     """Go on with a run that was stopped; its result is the same as if it had not been."""
+    from diffmg.errors import DiffmgError
     from diffmg.folder import RunFolder
     from diffmg.plan import Plan
     from diffmg.run import read_run
 
     folder = RunFolder.unfinished(run, save_every)
-    _execute(Plan.from_dict(read_run(run).plan), folder, data_root)
+    before = read_run(run)
+    experiment = _experiment(Plan.from_dict(before.plan), data_root)
+    if experiment.start.data != before.data:
+        raise DiffmgError(
+            f"a run goes on with the data it started on ({before.data['graph']}, {before.data['task']}), "
+            f"but got other data ({experiment.start.data['graph']}, {experiment.start.data['task']})"
+        )
+    _execute(experiment, folder)
 
 
 def repeat(
@@ -187,27 +196,39 @@ def _metagraphs(name: str, given: str | None) -> tuple[MetaGraph, ...]:
     return published.metagraphs
 
 
-def _carry_out(plan: Plan, out: Path, data_root: Path | None, save_every: float) -> Outcome:
+def _carry_out(plan: Plan, out: Path, data_root: Path | None, save_every: float) -> None:
+    """Carry a plan out in a new folder, which is made once everything else was accepted."""
     from diffmg.folder import RunFolder
 
-    return _execute(plan, RunFolder.create(out, save_every), data_root)
+    RunFolder.check_free(out)
+    experiment = _experiment(plan, data_root)
+    _execute(experiment, RunFolder.create(out, save_every))
 
 
-def _execute(plan: Plan, folder: RunFolder, data_root: Path | None) -> Outcome:
+def _experiment(plan: Plan, data_root: Path | None) -> Experiment:
     from diffmg.datasets import load_dataset
-    from diffmg.drawing import draw_all
+    from diffmg.errors import DiffmgError
     from diffmg.experiment import Experiment
+
+    if not plan.data:
+        raise DiffmgError(
+            f"the network must be a data set, but got one that was given in Python ({plan.data!r} by name)"
+        )
+    problem = load_dataset(plan.data, root=data_root, seed=plan.data_seed)
+    return Experiment(plan, problem, watch=common.ProgressWatch(problem.task.metric))
+
+
+def _execute(experiment: Experiment, folder: RunFolder) -> None:
+    from diffmg.drawing import draw_all
     from diffmg.report import write_report
 
-    problem = load_dataset(plan.data, root=data_root, seed=plan.data_seed)
-    experiment = Experiment(plan, problem, folder, common.ProgressWatch(problem.task.metric))
+    experiment.folder = folder
     try:
         outcome = experiment.execute()
     except KeyboardInterrupt:
-        common.errors.print(f"stopped; go on with: diffmg resume {folder.path}", highlight=False)
+        say(f"stopped; go on with: diffmg resume {folder.path}", common.errors)
         raise
     write_report(folder.path)
-    console.print(draw_all(outcome.run.metagraphs, "text"), markup=False, highlight=False)
+    say(draw_all(outcome.run.metagraphs, "text"))
     console.print(common.score_table(outcome.run))
-    console.print(f"run folder: {folder.path}", highlight=False, soft_wrap=True)
-    return outcome
+    say(f"run folder: {folder.path}")

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from diffmg.cli import common
-from diffmg.cli.common import console
+from diffmg.cli.common import console, say
 
 
 def list_all() -> None:
@@ -23,7 +23,7 @@ def list_all() -> None:
         table.add_row(name, kind.summary, options or "none")
     console.print(table)
     console.print(_datasets())
-    settings = Table("setting", "default", title="training settings (--set KEY=VALUE)", title_justify="left")
+    settings = Table("setting", "default", title="settings: --set KEY=VALUE", title_justify="left")
     for field in fields(TrainSettings):
         settings.add_row(field.name, str(field.default))
     console.print(settings)
@@ -43,7 +43,7 @@ def datasets(
         return
     problem = load_dataset(name, root=data_root)
     graph, task = problem.graph, problem.task
-    console.print(f"{name}: {DATASETS.get(parse_name(name)[0]).summary}", highlight=False)
+    say(f"{name}: {DATASETS.get(parse_name(name)[0]).summary}")
     types = Table("node type", "nodes", "features", "isolated", title="node types", title_justify="left")
     for node_type, count in graph.num_nodes.items():
         features = graph.features.get(node_type)
@@ -55,7 +55,7 @@ def datasets(
         relations.add_row(relation.name, relation.source, relation.target, str(matrix.nnz))
     console.print(relations)
     parts = ", ".join(f"{part} {task.size(part)}" for part in ("train", "val", "test"))
-    console.print(f"task: {type(task).__name__} on {', '.join(task.target_types)}; {parts}", highlight=False)
+    say(f"task: {type(task).__name__} on {', '.join(task.target_types)}; {parts}")
 
 
 def _datasets() -> Table:

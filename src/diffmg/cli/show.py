@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffmg.cli.common import console
+from diffmg.cli import common
+from diffmg.cli.common import say
+
+if TYPE_CHECKING:
+    from diffmg.metagraph import MetaGraph
 
 
 def show(
@@ -26,10 +30,17 @@ def show(
         typer.echo(drawing)
     else:
         write_text(out, drawing + "\n")
-        console.print(f"written to {out}")
+        say(f"written to {out}")
 
 
-def _find(what: str):  # type: ignore[no-untyped-def]
+def report(run: common.RunPath) -> None:
+    """Write the report of a run anew, from the files in its folder."""
+    from diffmg.report import write_report
+
+    say(f"written to {write_report(run)}")
+
+
+def _find(what: str) -> tuple[MetaGraph, ...]:
     from diffmg.datasets import DATASETS
     from diffmg.errors import DiffmgError
     from diffmg.run import read_metagraphs, read_run

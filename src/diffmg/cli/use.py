@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from diffmg.cli import common
-from diffmg.cli.common import console
+from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
     from diffmg.estimators import MetaGraphClassifier, MetaGraphRecommender
@@ -89,15 +89,16 @@ def _load(run: Path, data_root: Path | None) -> MetaGraphClassifier | MetaGraphR
     from diffmg.datasets import load_dataset
     from diffmg.errors import DiffmgError
     from diffmg.estimators import MetaGraphClassifier, MetaGraphRecommender
+    from diffmg.plan import Plan
     from diffmg.run import read_run
     from diffmg.task import NodeClassification, Recommendation
 
-    plan = read_run(run).plan
-    if not plan["data"]:
+    plan = Plan.from_dict(read_run(run).plan)
+    if not plan.data:
         raise DiffmgError(
             f"the run's network must be a data set, but got one given in Python: {str(run)!r}; load it there"
         )
-    problem = load_dataset(plan["data"], root=data_root, seed=plan["data_seed"])
+    problem = load_dataset(plan.data, root=data_root, seed=plan.data_seed)
     if isinstance(problem.task, NodeClassification):
         return MetaGraphClassifier.load(run, problem.graph, problem.task)
     assert isinstance(problem.task, Recommendation)
@@ -110,7 +111,7 @@ def _as_ids(texts: list[str], known: Any) -> Any:
 
     try:
         return np.asarray(texts).astype(known.dtype if known.dtype.kind in "iu" else str)
-    except ValueError:
+    except (ValueError, OverflowError):
         return np.asarray(texts)
 
 
@@ -125,4 +126,4 @@ def _write(out: Path | None, head: Sequence[str], rows: Iterable[Sequence[Any]])
         typer.echo(text.getvalue(), nl=False)
     else:
         write_text(out, text.getvalue())
-        console.print(f"written to {out}")
+        say(f"written to {out}")

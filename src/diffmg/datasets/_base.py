@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -67,7 +68,7 @@ def parse_name(text: str) -> tuple[str, int | None]:
         number = float(size)
     except ValueError:
         number = -1.0
-    if not (number >= 1 and number == int(number)):
+    if not (1 <= number < math.inf and number == int(number)):
         raise DiffmgError(f"a data set is written NAME or NAME:SIZE with a whole number of nodes, but got {text!r}")
     return name, int(number)
 
@@ -76,6 +77,8 @@ def load_dataset(text: str, *, root: Path | str | None = None, seed: int = 0) ->
     """Load `NAME` or `NAME:SIZE`; `seed` draws made data."""
     name, size = parse_name(text)
     kind = DATASETS.get(name)
+    if seed < 0:
+        raise DiffmgError(f"`seed >= 0` must hold for made data, but got {seed}")
     return kind(name).load(root=None if root is None else Path(root), size=size, seed=seed)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from diffmg.datasets._base import Dataset, find_file
+from diffmg.datasets._files import read_npz
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.schema import Relation
@@ -27,8 +28,7 @@ class GtnDataset(Dataset):
         """Read the file; node ids are those of the source, counted over all types."""
         if size is not None:
             raise DiffmgError(f"only made data sets have a size, but got {self.name}:{size}")
-        with np.load(find_file(root, f"{self.folder}/graph.npz"), allow_pickle=False) as file:
-            data = dict(file)
+        data = read_npz(find_file(root, f"{self.folder}/graph.npz"), self._keys())
         names = [str(name) for name in data["node_type_names"]]
         ids = {name: np.flatnonzero(data["node_type"] == i) for i, name in enumerate(names)}
         local = np.zeros(int(data["num_nodes"]), np.int64)
@@ -50,3 +50,8 @@ class GtnDataset(Dataset):
             parts[part] = local[data[part][:, 0]]
             labels[parts[part]] = data[part][:, 1]
         return Problem(graph, NodeClassification.build(self.target, labels, **parts, classes=self.classes))
+
+    def _keys(self) -> list[str]:
+        edges = [f"edge_{r.name}_{end}" for r in self.relations for end in ("row", "col")]
+        features = ["feat_indptr", "feat_indices", "feat_shape"]
+        return ["num_nodes", "node_type", "node_type_names", "train", "val", "test", *features, *edges]

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as csv
 from numpy.typing import NDArray
 
 from diffmg.datasets._base import Dataset, find_file
+from diffmg.datasets._files import read_edges, read_npz
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.schema import Relation
@@ -52,8 +51,9 @@ class HinDataset(Dataset):
         """Read the files and the authors' split."""
         if size is not None:
             raise DiffmgError(f"only made data sets have a size, but got {self.name}:{size}")
-        with np.load(find_file(root, f"{self.folder}/split.npz"), allow_pickle=False) as file:
-            split = {key: file[key].astype(np.int64) for key in file.files}
+        keys = ["observed", *(f"{sign}_{p}" for sign in ("pos", "neg") for p in PARTS)]
+        raw = read_npz(find_file(root, f"{self.folder}/split.npz"), keys)
+        split = {key: raw[key].astype(np.int64) for key in keys}
         edges: dict[Relation, NDArray[np.int64]] = {}
         if self.friends is not None:
             links = self._read(root, "user_user.dat.gz", "\t")
@@ -68,14 +68,7 @@ class HinDataset(Dataset):
         return Problem(HeteroGraph.build(self.num_nodes, edges, ids=ids), task)
 
     def _read(self, root: Path | None, name: str, delimiter: str) -> NDArray[np.int64]:
-        path = find_file(root, f"{self.folder}/{name}")
-        with pa.input_stream(str(path), compression="gzip") as stream:
-            table = csv.read_csv(
-                stream,
-                read_options=csv.ReadOptions(autogenerate_column_names=True),
-                parse_options=csv.ParseOptions(delimiter=delimiter),
-            )
-        return np.stack([table.column(i).to_numpy().astype(np.int64) - self.first_id for i in (0, 1)])
+        return read_edges(find_file(root, f"{self.folder}/{name}"), delimiter, self.first_id)
 
 
 def _both(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -12,6 +13,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 
 def curves_svg(curves: Mapping[str, Sequence[tuple[float, float]]], x_name: str, y_name: str) -> str:
     """Lines through points (x, y), one per name, with axes and a legend."""
+    curves = {name: [p for p in curve if all(map(math.isfinite, p))] for name, curve in curves.items()}
     points = [p for curve in curves.values() for p in curve]
     if not points:
         return ""
@@ -39,7 +41,7 @@ def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_name: st
     for share in (0, 0.5, 1):
         value = x_range[0] + share * (x_range[1] - x_range[0])
         x = _x(value, x_range)
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{value:.4g}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{value:.0f}</text>')
     parts.append(f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_name)}</text>')
     parts.append(
         f'<text transform="translate(12 {(TOP + bottom) / 2}) rotate(-90)" text-anchor="middle">{escape(y_name)}</text>'

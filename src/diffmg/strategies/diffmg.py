@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from diffmg.errors import DiffmgError
 from diffmg.metagraph import MetaGraph
 from diffmg.nn import EncoderOptions, Model
+from diffmg.options import check_rules, check_types
 from diffmg.randomness import generator
 from diffmg.space import SearchSpace
 from diffmg.strategies._base import STRATEGIES, Search, Strategy, spaces_of
@@ -46,6 +46,7 @@ class DiffMG(Strategy):
     summary = "the paper's differentiable search, one sampled operation a link"
 
     def __post_init__(self) -> None:
+        check_types(self)
         rules = {
             "epochs >= 1": self.epochs >= 1,
             "lr > 0": self.lr > 0,
@@ -53,11 +54,8 @@ class DiffMG(Strategy):
             "arch_lr > 0": self.arch_lr > 0,
             "0 <= epsilon <= 1": 0 <= self.epsilon <= 1,
             "0 <= decay <= 1": 0 <= self.decay <= 1,
-            f"coin in {get_args(Coin)}": self.coin in get_args(Coin),
         }
-        for rule, holds in rules.items():
-            if not holds:
-                raise DiffmgError(f"`{rule}` must hold, but got {self}")
+        check_rules(self, rules)
 
     def start(self, problem: Problem, depth: int, settings: TrainSettings, seed: int) -> Search:
         """A search with fresh weights and architecture parameters."""

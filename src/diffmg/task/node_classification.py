@@ -43,7 +43,7 @@ class NodeClassification(Task):
         classes: Sequence[Any] | None = None,
         metric: str = "macro_f1",
     ) -> NodeClassification:
-        """Build from labels and node numbers per part, checking everything."""
+        """Build from labels and, per part, node numbers or a mask over all nodes, checking everything."""
         if metric not in METRICS:
             raise unknown("metric", metric, METRICS)
         values = np.asarray(labels)
@@ -52,12 +52,13 @@ class NodeClassification(Task):
                 "labels must be class numbers (n,) or zeros and ones (n, C), "
                 f"but got {values.dtype} of shape {values.shape}"
             )
-        parts = {"train": np.asarray(train), "val": np.asarray(val), "test": np.asarray(test)}
-        count = values.shape[1] if values.ndim == 2 else int(values.max(initial=-1)) + 1
-        names = tuple(range(count) if classes is None else classes)
-        _check_parts(target, values, parts, names)
-        tensors = {p: torch.from_numpy(i.astype(np.int64).ravel()) for p, i in parts.items()}
-        return cls(target, torch.from_numpy(values.astype(np.int64)), tensors, names, metric)  # type: ignore[arg-type]
+        given: dict[Part, ArrayLike] = {"train": train, "val": val, "test": test}
+        parts = {part: _node_numbers(part, index, len(values)) for part, index in given.items()}
+        names = _class_names(values, classes)
+        _check_parts(target, values, parts)
+        _check_training_classes(values[parts["train"]], names)
+        tensors = {part: torch.from_numpy(index) for part, index in parts.items()}
+        return cls(target, torch.from_numpy(values.astype(np.int64)), tensors, names, metric)
 
     @property
     def target_types(self) -> tuple[str, ...]:
@@ -124,28 +125,51 @@ class NodeClassification(Task):
         return fingerprint(self.target, self.labels, *self.parts.values())
 
 
-def _check_parts(
-    target: str, labels: NDArray[Any], parts: Mapping[str, NDArray[Any]], classes: tuple[Any, ...]
-) -> None:
+def _node_numbers(part: Part, given: ArrayLike, count: int) -> NDArray[np.int64]:
+    """Node numbers of a part, which may be given as a mask."""
+    index = np.asarray(given)
+    if index.dtype == bool and index.shape == (count,):
+        return np.flatnonzero(index)
+    if index.size and (index.ndim != 1 or not np.issubdtype(index.dtype, np.integer)):
+        raise DiffmgError(
+            f"{part} must be node numbers or a mask over all {count} nodes, "
+            f"but got {index.dtype} of shape {index.shape}"
+        )
+    if index.size and (index.min() < 0 or index.max() >= count):
+        raise DiffmgError(f"`0 <= node < {count}` must hold in {part}, but got {index.min()} to {index.max()}")
+    return index.astype(np.int64).ravel()
+
+
+def _class_names(labels: NDArray[Any], classes: Sequence[Any] | None) -> tuple[Any, ...]:
+    """One name per class; for several labels a node, one per column of zeros and ones."""
+    if labels.ndim == 2 and not np.isin(labels, (0, 1)).all():
+        raise DiffmgError(f"labels (n, C) must be 0 or 1, but got {np.setdiff1d(labels, (0, 1))[:3].tolist()}")
+    count = labels.shape[1] if labels.ndim == 2 else int(labels.max(initial=-1)) + 1
+    names = tuple(range(count) if classes is None else classes)
+    if len(names) < count or (labels.ndim == 2 and len(names) != count):
+        raise DiffmgError(f"every class needs a name, {count} in all, but got {len(names)}: {list(names)[:5]}")
+    return names
+
+
+def _check_parts(target: str, labels: NDArray[Any], parts: Mapping[Part, NDArray[np.int64]]) -> None:
     for part, index in parts.items():
         if part != "test" and not index.size:
             raise DiffmgError(f"the split needs {target!r} nodes in train and in val, but got none in {part}")
-        if index.size and (index.min() < 0 or index.max() >= len(labels)):
-            raise DiffmgError(
-                f"`0 <= {target} < {len(labels)}` must hold in {part}, but got {index.min()} to {index.max()}"
-            )
-        if index.size and (labels[index] < 0).any():
-            bad = index[(labels[index] < 0).reshape(len(index), -1).any(axis=1)]
+        bad = index[labels[index] < 0] if labels.ndim == 1 else index[:0]
+        if len(bad):
             raise DiffmgError(f"every {target!r} node of {part} must have a label, but got none for {bad[:3].tolist()}")
-    for a, b in (("train", "val"), ("train", "test"), ("val", "test")):
+    pairs: tuple[tuple[Part, Part], ...] = (("train", "val"), ("train", "test"), ("val", "test"))
+    for a, b in pairs:
         both = np.intersect1d(parts[a], parts[b])
         if len(both):
             raise DiffmgError(
                 f"the parts of a split must not overlap, but got {len(both)} {target!r} nodes in both {a} and {b}, "
                 f"such as {both[:3].tolist()}"
             )
-    known = labels[parts["train"]]
-    seen = known.any(axis=0) if known.ndim == 2 else np.isin(np.arange(len(classes)), known)
+
+
+def _check_training_classes(labels: NDArray[Any], classes: tuple[Any, ...]) -> None:
+    seen = np.asarray(labels.any(axis=0) if labels.ndim == 2 else np.isin(np.arange(len(classes)), labels))
     if len(classes) < 2 or not seen.all():
         absent = [c for c, s in zip(classes, seen, strict=True) if not s]
         raise DiffmgError(

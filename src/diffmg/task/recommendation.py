@@ -72,6 +72,8 @@ class Recommendation(Task):
             raise unknown("metric", metric, METRICS)
         if k < 1:
             raise DiffmgError(f"`k >= 1` must hold, but got k={k}")
+        if user == item:
+            raise DiffmgError(f"users and items must be of two node types, but got {user!r} for both")
         empty = np.empty((0, 2), np.int64)
         rows = {
             p: tuple(_checked_pairs(given.get(p, empty), shape, p) for given in (positives, negatives)) for p in PARTS
@@ -83,7 +85,7 @@ class Recommendation(Task):
             item,
             shape,
             {p: _labelled(r, shape) for p, r in rows.items()},
-            sp.csr_matrix((np.ones(len(known), np.int8), (known[:, 0], known[:, 1])), shape=shape),
+            _marks(known[:, 0], known[:, 1], shape),
             exempt,
             metric,
             k,
@@ -153,6 +155,8 @@ class Recommendation(Task):
             return found
         wanted = self._positives((part,))
         users = np.flatnonzero(np.diff(wanted.indptr))
+        if not len(users):
+            return found
         earlier = PARTS[: PARTS.index(part)]
         top = self.top(outputs, users, self.k, self.known(earlier))[0]
         hits = np.asarray(wanted[np.repeat(users, top.shape[1]), top.ravel()]).reshape(top.shape) > 0
@@ -170,19 +174,20 @@ class Recommendation(Task):
     def top(
         self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int, exclude: sp.csr_matrix | None
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The k best items for each user, best first, with their scores; (users, k) each.
+        """The k best items for each user (or all, if there are fewer), best first, with their scores.
 
         An item that is excluded has score -inf; it only appears where a user has fewer than k others.
         """
         z_user, z_item = outputs
-        items, values = [], []
+        width = min(k, self.shape[1])
+        items, values = [np.empty((0, width), np.int64)], [np.empty((0, width), np.float32)]
         for start in range(0, len(users), CHUNK):
             chunk = users[start : start + CHUNK]
             scores = z_user[torch.from_numpy(chunk).to(z_user.device)] @ z_item.T
             if exclude is not None:
                 rows, columns = exclude[chunk].nonzero()
                 scores[torch.from_numpy(rows), torch.from_numpy(columns)] = -torch.inf
-            best = scores.topk(min(k, scores.shape[1]), dim=1)
+            best = scores.topk(width, dim=1)
             items.append(best.indices.numpy(force=True))
             values.append(best.values.numpy(force=True))
         return np.concatenate(items), np.concatenate(values)
@@ -202,7 +207,11 @@ class Recommendation(Task):
             users.append(labelled.pairs.left.numpy(force=True)[positive])
             items.append(labelled.pairs.right.numpy(force=True)[positive])
         rows, columns = np.concatenate(users), np.concatenate(items)
-        return sp.csr_matrix((np.ones(len(rows), np.int8), (rows, columns)), shape=self.shape)
+        return _marks(rows, columns, self.shape)
+
+
+def _marks(rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_matrix:
+    return sp.csr_matrix((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
 
 
 def _checked_pairs(pairs: ArrayLike, shape: tuple[int, int], part: str) -> NDArray[np.int64]:
@@ -210,7 +219,9 @@ def _checked_pairs(pairs: ArrayLike, shape: tuple[int, int], part: str) -> NDArr
     if rows.size == 0:
         return np.empty((0, 2), np.int64)
     if rows.ndim != 2 or rows.shape[1] != 2 or not np.issubdtype(rows.dtype, np.integer):
-        raise DiffmgError(f"pairs of {part} must be rows (user, item) of whole numbers, but got shape {rows.shape}")
+        raise DiffmgError(
+            f"pairs of {part} must be rows (user, item) of whole numbers, but got {rows.dtype} of shape {rows.shape}"
+        )
     if (rows < 0).any() or (rows >= np.asarray(shape)).any():
         raise DiffmgError(
             f"pairs of {part} must have `0 <= user < {shape[0]}` and `0 <= item < {shape[1]}`, "

@@ -26,7 +26,7 @@ class Epoch:
 
 
 class Job(ABC):
-    """Work of at most `total` epochs. Everything that decides its future is in `tensors()` and `numbers()`."""
+    """Work of at most `total` epochs; `epoch`, `tensors()` and `numbers()` hold everything that decides its future."""
 
     total: int
     epoch: int = 0
@@ -106,9 +106,11 @@ def drive(phase: str, job: Job, watch: Watch, store: Store | None = None) -> Non
                 job.seconds += time.perf_counter() - start
                 if store is not None:
                     store.log(phase, record)
-                    store.save(phase, job, force=job.done or interrupted.is_set())
+                    store.save(phase, job, force=job.done)
                 watch.epoch(record)
                 if interrupted.is_set():
+                    if store is not None:
+                        store.save(phase, job, force=True)
                     raise KeyboardInterrupt
     finally:
         watch.end()

@@ -10,6 +10,7 @@ import torch
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.metagraph import MetaGraph
+from diffmg.program import compile_program
 from diffmg.space import check_fits
 from diffmg.task import Task
 
@@ -38,4 +39,9 @@ class Problem:
             raise DiffmgError(
                 f"the task needs one meta graph for each of {list(targets)}, but got {[m.target for m in metagraphs]}"
             )
+        for metagraph in metagraphs:
+            if not compile_program(metagraph).steps:
+                raise DiffmgError(
+                    f"something must reach the target of a meta graph, but got only empty links: {metagraph}"
+                )
         return tuple(by_target[t] for t in targets)

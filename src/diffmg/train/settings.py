@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from diffmg.errors import DiffmgError
+from diffmg.options import check_rules, check_types
 
 Select = Literal["loss", "score"]
 
@@ -28,6 +28,7 @@ class TrainSettings:
     """The epoch that is kept: highest validation score or lowest validation loss."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         rules = {
             "dim >= 1": self.dim >= 1,
             "lr > 0": self.lr > 0,
@@ -35,8 +36,5 @@ class TrainSettings:
             "0 <= dropout < 1": 0 <= self.dropout < 1,
             "max_epochs >= 1": self.max_epochs >= 1,
             "patience >= 1 or None": self.patience is None or self.patience >= 1,
-            f"select in {get_args(Select)}": self.select in get_args(Select),
         }
-        for rule, holds in rules.items():
-            if not holds:
-                raise DiffmgError(f"`{rule}` must hold, but got {self}")
+        check_rules(self, rules)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from diffmg.errors import DiffmgError
 from diffmg.metagraph import MetaGraph
 from diffmg.nn import EncoderOptions, Model
 from diffmg.nn.model import types_of
@@ -31,13 +33,21 @@ def build_model(problem: Problem, metagraphs: Sequence[MetaGraph], settings: Tra
     )
 
 
+@torch.no_grad()
+def outputs_of(model: Model, problem: Problem, metagraphs: Sequence[MetaGraph]) -> tuple[Tensor, ...]:
+    """Outputs of a model as it is, without dropout: logits, or the representations of the two towers."""
+    outputs: tuple[Tensor, ...] = model.eval()(problem.graph, metagraphs)
+    return outputs
+
+
 class Training(Job):
     """Trains one model; `best` holds the parameters of its best epoch."""
 
     def __init__(self, problem: Problem, metagraphs: Sequence[MetaGraph], settings: TrainSettings, seed: int) -> None:
-        self.problem, self.metagraphs, self.settings, self.seed = problem, tuple(metagraphs), settings, seed
+        self.problem, self.metagraphs = problem, problem.arranged(metagraphs)
+        self.settings, self.seed = settings, seed
         self.total = settings.max_epochs
-        self.model = build_model(problem, metagraphs, settings, seed)
+        self.model = build_model(problem, self.metagraphs, settings, seed)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay, fused=True
         )
@@ -61,7 +71,7 @@ class Training(Job):
         loss = task.loss(self.model(graph, self.metagraphs, generator=self.dropout), "train")
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        outputs = self.outputs()
+        outputs = outputs_of(self.model, self.problem, self.metagraphs)
         val_loss = float(task.loss(outputs, "val"))
         score = float(task.scores(outputs, "val")[task.metric])
         self.epoch += 1
@@ -71,18 +81,16 @@ class Training(Job):
             self.best = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
         return Epoch(self.epoch, float(loss.detach()), val_loss, score)
 
-    @torch.no_grad()
-    def outputs(self) -> tuple[Tensor, ...]:
-        """Outputs of the model as it is, without dropout."""
-        self.model.eval()
-        outputs: tuple[Tensor, ...] = self.model(self.problem.graph, self.metagraphs)
-        return outputs
-
     def best_model(self) -> Model:
-        """The model with the parameters of its best epoch."""
-        if self.best:
-            self.model.load_state_dict(self.best)
-        return self.model.eval()
+        """A copy of the model with the parameters of its best epoch."""
+        if not self.best:
+            raise DiffmgError(
+                f"training must have an epoch with a validation score that is a number, but got none in {self.epoch}; "
+                f"lower the learning rate ({self.settings.lr})"
+            )
+        model = copy.deepcopy(self.model)
+        model.load_state_dict(self.best)
+        return model
 
     def tensors(self) -> dict[str, Tensor]:
         """Parameters, moments, the best epoch's parameters, the dropout stream."""

@@ -1,0 +1,50 @@
+"""Reads data files; one that is not what it should be is named in the error."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+from numpy.typing import NDArray
+
+from diffmg.errors import DiffmgError
+
+
+def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
+    """All arrays of an npz file, which must have these keys; pickled objects are refused."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            data = {key: file[key] for key in file.files}
+    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+        raise DiffmgError(f"a data file must be npz without pickled objects, but got {str(path)!r}: {error}") from error
+    missing = [key for key in keys if key not in data]
+    if missing:
+        raise DiffmgError(f"the data file {str(path)!r} must hold the arrays {missing}, but got {sorted(data)}")
+    return data
+
+
+def read_edges(path: Path, delimiter: str, first_id: int) -> NDArray[np.int64]:
+    """The first two columns of gzip-packed text as two rows of node numbers, counted from 0."""
+    try:
+        with path.open("rb") as raw, pa.CompressedInputStream(pa.PythonFile(raw), "gzip") as stream:
+            table = csv.read_csv(
+                stream,
+                read_options=csv.ReadOptions(autogenerate_column_names=True),
+                parse_options=csv.ParseOptions(delimiter=delimiter),
+            )
+        columns = [table.column(i) for i in (0, 1)]
+    except (OSError, IndexError, pa.ArrowInvalid) as error:
+        raise DiffmgError(
+            f"a data file must be gzip-packed rows of two or more columns, but got {str(path)!r}: {error}"
+        ) from error
+    for column in columns:
+        if not pa.types.is_integer(column.type) or column.null_count:
+            raise DiffmgError(
+                f"node numbers must be whole, but got {column.type} with {column.null_count} gaps in {str(path)!r}"
+            )
+    return np.stack([column.to_numpy().astype(np.int64) - first_id for column in columns])

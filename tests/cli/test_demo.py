@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import diffmg.datasets
+import diffmg.plan
+from diffmg.cli import demo
+from diffmg.datasets import load_dataset
+from diffmg.plan import Plan
+from diffmg.train import Problem, TrainSettings
+from runs import diffmg as call
+from runs import read
+
+
+def quick(**given: Any) -> Plan:
+    """The plan that was asked for, with few epochs."""
+    options = {"epochs": 2} if given.get("strategy", "diffmg") == "diffmg" else {}
+    return Plan(**given, strategy_options=options, train=TrainSettings(dim=8, max_epochs=2))
+
+
+@pytest.fixture(autouse=True)
+def small(classification: Problem, recommendation: Problem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Small networks, few epochs, few random draws."""
+    problems = {"academic": classification, "shop": recommendation}
+    monkeypatch.setattr(diffmg.datasets, "load_dataset", problems.__getitem__)
+    monkeypatch.setattr(diffmg.plan, "Plan", quick)
+    monkeypatch.setattr(demo, "RANDOM_DRAWS", 3)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "targets"), [("academic", ["author"]), ("shop", ["user", "item"])])
+def test_a_demo_compares_the_search_with_its_rivals(name: str, targets: list[str]) -> None:
+    answer = call("demo", "--data", name)
+    assert answer.code == 0, answer.err
+    run = read(Path("runs/demo"))
+    assert run["status"] == "done"
+    assert [m["target"] for m in run["candidates"][run["chosen"]]["metagraphs"]] == targets
+    for words in ("what the meta graph adds", "random meta graph", "mean of 3 draws, from", "features only"):
+        assert words in answer.out
+    assert f"{run['scores']['test'][run['metric']]['mean']:.3f}" in answer.out
+    assert "run folder: runs/demo (open report.html there)" in answer.out
+    assert Path("runs/demo/report.html").is_file()
+
+
+def test_a_demo_can_be_run_again() -> None:
+    for _ in range(3):
+        assert call("demo", "--out", "mine").code == 0
+    assert sorted(p.name for p in Path.cwd().iterdir()) == ["mine", "mine-2", "mine-3"]
+    assert read(Path("mine"))["scores"] == read(Path("mine-3"))["scores"]
+
+
+def test_the_seed_is_that_of_the_run() -> None:
+    call("demo", "--seed", "5", "--device", "cpu")
+    assert (read(Path("runs/demo"))["plan"]["seed"], read(Path("runs/demo"))["plan"]["device"]) == (5, "cpu")
+
+
+def test_a_data_set_of_a_given_size_will_do(monkeypatch: pytest.MonkeyPatch, classification: Problem) -> None:
+    monkeypatch.setattr(diffmg.datasets, "load_dataset", lambda _: classification)
+    answer = call("demo", "--data", "academic:120")
+    assert answer.code == 0, answer.err
+
+
+def test_an_unknown_data_set_is_named_and_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diffmg.datasets, "load_dataset", load_dataset)
+    answer = call("demo", "--data", "acadmic")
+    assert answer.code == 2
+    assert "unknown data set 'acadmic'; did you mean 'academic'?" in answer.err
+    assert not Path("runs").exists()

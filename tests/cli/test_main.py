@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+import typer.main
+import typer.rich_utils
+
+from diffmg.cli import app, listing, main
+from diffmg.errors import DiffmgError, MissingDataError
+from runs import diffmg
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], check=False, capture_output=True, text=True)
+
+
+def test_the_command_is_installed_and_is_the_module() -> None:
+    (script,) = entry_points(group="console_scripts", name="diffmg")
+    assert script.load() is main
+    done = python("-m", "diffmg", "fit", "acadmic")
+    assert done.returncode == 2
+    assert "error: unknown data set 'acadmic'; did you mean 'academic'?" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_needs_no_torch() -> None:
+    code = "import sys\nfrom diffmg.cli import app\ntry: app(['--help'])\nfinally: print('torch' in sys.modules)"
+    done = python("-c", code)
+    assert "Exit codes: 0 done" in done.stdout
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_all_commands_are_there_with_a_line_of_help() -> None:
+    names = "demo fit search train resume repeat score predict recommend show datasets list"
+    assert set(COMMANDS) == set(names.split())
+    listed = diffmg("--help").out
+    assert all(re.search(rf"\b{name}\b\s+\S", listed) for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_the_help_of_a_command_has_a_default_for_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(typer.rich_utils, "MAX_WIDTH", 400)
+    answer = diffmg(name, "--help")
+    assert answer.code == 0
+    for parameter in COMMANDS[name].params:
+        if parameter.name == "help":
+            continue
+        shown = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar or parameter.name
+        (line,) = (text for text in answer.out.splitlines() if re.search(rf"│.*{re.escape(shown)}(,|\s)", text))
+        assert "[default: " in line or "[required]" in line, line
+
+
+def test_no_arguments_show_the_help() -> None:
+    answer = diffmg()
+    assert "Usage" in answer.out + answer.err
+    assert "recommend" in answer.out + answer.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["fitt"], ["fit"], ["fit", "academic", "--sed", "1"], ["fit", "a", "--seed", "x"]]
+)
+def test_a_command_line_that_cannot_be_read_is_bad_input(arguments: list[str]) -> None:
+    answer = diffmg(*arguments)
+    assert answer.code == 2
+    assert "Usage" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (DiffmgError("a rule [red]holds[/red], but got 3"), 2, "error: a rule [red]holds[/red], but got 3\n"),
+        (MissingDataError("no file"), 3, "error: no file\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+    ids=["bad input", "missing data", "interrupted"],
+)
+def test_expected_failures_end_in_a_message_and_a_code(
+    error: BaseException, code: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(listing, "_datasets", fail)
+    answer = diffmg("datasets")
+    assert answer.code == code
+    assert words in answer.err
+    assert answer.out == ""
+
+
+def test_an_interruption_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(listing, "_datasets", stop)
+    assert "interrupted" in diffmg("datasets").err
+
+
+def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(listing, "_datasets", fail)
+    with pytest.raises(RuntimeError, match="a fault"):
+        diffmg("datasets")
+
+
+def test_a_long_path_in_a_message_is_not_broken(tmp_path: Path) -> None:
+    path = tmp_path / ("long-" * 20)
+    answer = diffmg("score", path, columns="80")
+    assert answer.code == 2
+    assert str(path) in answer.err

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from diffmg.drawing import draw_all
+from diffmg.run import read_run
+from runs import diffmg, edit
+
+FORMATS = {"text": "meta graph for 'author'", "dot": "digraph", "mermaid": "flowchart", "svg": "<svg"}
+
+
+@pytest.mark.parametrize(("form", "words"), FORMATS.items())
+def test_a_run_is_drawn_in_every_format(form: str, words: str, classified: Path) -> None:
+    answer = diffmg("show", classified, "--format", form)
+    assert answer.code == 0
+    assert words in answer.out
+    assert answer.out == draw_all(read_run(classified).metagraphs, form) + "\n"
+
+
+def test_text_is_the_default(classified: Path) -> None:
+    assert diffmg("show", classified).out == diffmg("show", classified, "--format", "text").out
+
+
+def test_a_file_of_a_run_is_drawn_as_the_run_is(classified: Path) -> None:
+    assert diffmg("show", classified / "metagraph.json").out == diffmg("show", classified).out
+
+
+def test_both_meta_graphs_of_a_recommendation_are_drawn(recommended: Path) -> None:
+    text = diffmg("show", recommended).out
+    assert "meta graph for 'user'" in text
+    assert "meta graph for 'item'" in text
+
+
+def test_the_published_meta_graph_is_drawn_without_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DIFFMG_DATA", raising=False)
+    answer = diffmg("show", "douban")
+    assert answer.code == 0
+    assert "meta graph for 'movie', 4 states" in answer.out
+
+
+def test_a_drawing_is_written_to_a_file(classified: Path, tmp_path: Path) -> None:
+    answer = diffmg("show", classified, "--format", "svg", "--out", tmp_path / "m.svg")
+    assert answer.out == f"written to {tmp_path / 'm.svg'}\n"
+    assert ET.parse(tmp_path / "m.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_a_file_that_cannot_be_written_is_named(classified: Path) -> None:
+    answer = diffmg("show", classified, "--out", "/proc/m.txt")
+    assert answer.code == 2
+    assert "error: could not write '/proc/m.txt'" in answer.err
+
+
+def test_a_run_that_has_no_meta_graph_yet_is_named(copy: Path) -> None:
+    edit(copy, candidates=[])
+    answer = diffmg("show", copy)
+    assert answer.code == 2
+    assert f"the run must have come as far as a meta graph, but got '{copy}'" in answer.err
+
+
+def test_a_run_whose_choice_is_none_of_its_candidates_is_bad_input_and_no_fault(copy: Path) -> None:
+    edit(copy, chosen=7)
+    assert diffmg("show", copy).code == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("academic", "only data sets of the paper have a published meta graph, but got 'academic'"),
+        ("dlbp", "unknown data set 'dlbp'; did you mean 'dblp'?"),
+        ("dblp --format png", "unknown format 'png'"),
+        ("dblp --format=SVG", "unknown format 'SVG'; did you mean 'svg'? Known: dot, mermaid, svg, text."),
+    ],
+)
+def test_what_cannot_be_shown_is_named(what: str, words: str) -> None:
+    answer = diffmg("show", *what.split())
+    assert answer.code == 2
+    assert words in answer.err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "a meta graph file must be JSON"),
+        ("[]", "a meta graph file holds one meta graph or a list of them"),
+        (json.dumps({"target": "a", "links": {"1": []}}), "a link is written 'k<-i' with two state numbers"),
+    ],
+)
+def test_a_file_that_holds_no_meta_graph_is_named(content: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(content)
+    answer = diffmg("show", tmp_path / "m.json")
+    assert answer.code == 2
+    assert words in answer.err
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+    answer = diffmg("show", tmp_path)
+    assert answer.code == 2
+    assert "the run.json of a run folder must exist" in answer.err

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+from diffmg.datasets import load_dataset
+from diffmg.train import Problem, TrainSettings
+
+torch.set_num_threads(1)  # the tensors are tiny: threads cost more than they save
+
+settings.register_profile("default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def classification() -> Problem:
+    """A small network whose authors have one of four fields."""
+    return load_dataset("academic:120")
+
+
+@pytest.fixture(scope="session")
+def recommendation() -> Problem:
+    """A small network of users and items."""
+    return load_dataset("shop:160")
+
+
+@pytest.fixture(params=["classification", "recommendation"])
+def problem(request: pytest.FixtureRequest) -> Problem:
+    """Each kind of task in turn."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session")
+def quick() -> TrainSettings:
+    """Settings that train in no time."""
+    return TrainSettings(dim=8, max_epochs=5, patience=None)

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from diffmg.datasets import DATASETS, load_dataset, parse_name
+from diffmg.datasets._base import find_file
+from diffmg.errors import DiffmgError, MissingDataError
+from diffmg.fingerprint import graph_fingerprint
+
+NAME = "DBLP/graph.npz"
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither DIFFMG_DATA nor a cache."""
+    monkeypatch.delenv("DIFFMG_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def put(folder: Path) -> Path:
+    """A data file in a folder."""
+    path = folder / NAME
+    path.parent.mkdir(parents=True)
+    path.touch()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [("academic", ("academic", None)), ("academic:400", ("academic", 400)), ("shop:1e5", ("shop", 100_000))],
+)
+def test_a_name_may_have_a_size(text: str, parsed: tuple[str, int | None]) -> None:
+    assert parse_name(text) == parsed
+
+
+@pytest.mark.parametrize("size", ["", "abc", "0", "-5", "1.5", "nan", "inf", "1e400", "4:5"])
+def test_a_size_that_is_no_whole_number_is_named(size: str) -> None:
+    message = rf"a data set is written NAME or NAME:SIZE with a whole number of nodes, but got 'academic:{size}'"
+    with pytest.raises(DiffmgError, match=message):
+        parse_name(f"academic:{size}")
+
+
+def test_an_unknown_name_names_the_nearest() -> None:
+    with pytest.raises(DiffmgError, match=r"unknown data set 'acadmic'; did you mean 'academic'\? Known: academic"):
+        load_dataset("acadmic")
+
+
+@pytest.mark.parametrize("name", ["academic", "shop"])
+def test_the_seed_draws_made_data(name: str) -> None:
+    one, same, other = (graph_fingerprint(load_dataset(f"{name}:200", seed=s).graph) for s in (1, 1, 2))
+    assert one == same != other
+
+
+@pytest.mark.parametrize("name", ["academic", "shop"])
+def test_a_seed_that_draws_nothing_is_named(name: str) -> None:
+    with pytest.raises(DiffmgError, match=r"seed"):
+        load_dataset(f"{name}:200", seed=-1)
+
+
+@pytest.mark.parametrize("name", ["dblp", "acm", "imdb", "amazon", "yelp", "douban"])
+def test_data_from_files_has_no_size(name: str) -> None:
+    with pytest.raises(DiffmgError, match=rf"only made data sets have a size, but got {name}:100"):
+        load_dataset(f"{name}:100")
+
+
+@pytest.mark.parametrize("name", ["dblp", "acm", "imdb", "amazon", "yelp", "douban"])
+def test_files_that_are_not_there_are_named_with_the_place(name: str, tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError, match=rf"the file '.*npz' must be under --data-root.* none in '{tmp_path}'"):
+        load_dataset(name, root=tmp_path)
+
+
+def test_a_file_is_found_under_the_given_root(tmp_path: Path, nowhere: None) -> None:
+    path = put(tmp_path)
+    assert find_file(tmp_path, NAME) == path
+
+
+def test_a_file_is_found_by_the_environment(tmp_path: Path, nowhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(tmp_path / "data")
+    monkeypatch.setenv("DIFFMG_DATA", str(tmp_path / "data"))
+    assert find_file(None, NAME) == path
+
+
+def test_a_file_is_found_in_the_cache(tmp_path: Path, nowhere: None) -> None:
+    path = put(tmp_path / "cache" / "diffmg")
+    assert find_file(None, NAME) == path
+
+
+def test_a_given_root_is_the_only_place(tmp_path: Path, nowhere: None) -> None:
+    put(tmp_path / "cache" / "diffmg")
+    with pytest.raises(MissingDataError, match=r"but got none in '.*other'"):
+        find_file(tmp_path / "other", NAME)
+
+
+def test_all_places_that_were_looked_at_are_named(
+    tmp_path: Path, nowhere: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIFFMG_DATA", "/no/data")
+    with pytest.raises(MissingDataError, match=rf"but got none in '/no/data', '{tmp_path}/cache/diffmg'"):
+        find_file(None, NAME)
+
+
+def test_only_data_sets_of_the_paper_have_something_published() -> None:
+    published = {name for name, kind in DATASETS.items() if kind(name).published() is not None}
+    assert published == {"dblp", "acm", "imdb", "amazon", "yelp", "douban"}
+
+
+def test_made_data_has_a_planted_meta_graph_and_real_data_has_none() -> None:
+    planted = {name for name, kind in DATASETS.items() if kind.planted}
+    assert planted == {"academic", "shop"}

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from diffmg.datasets._made import both_ways, counts, hint, noise, pick_in_group, random_edges
+from diffmg.errors import DiffmgError
+from diffmg.schema import Relation
+
+
+def test_counts_follow_the_shares():
+    assert counts(1000, {"a": 0.7, "b": 0.3}, least=5) == {"a": 700, "b": 300}
+
+
+def test_counts_keep_a_least_number():
+    assert counts(100, {"a": 0.99, "b": 0.01}, least=8) == {"a": 99, "b": 8}
+
+
+def test_counts_of_too_small_a_size():
+    with pytest.raises(DiffmgError, match="`size >= 20` must hold for made data, but got size=19"):
+        counts(19, {"a": 0.5, "b": 0.5}, least=5)
+
+
+def test_pick_in_group_picks_members_of_the_group():
+    groups = np.array([2, 0, 1, 0, 2, 2])
+    wanted = np.array([0, 1, 2] * 500)
+    picked = pick_in_group(np.random.default_rng(0), wanted, groups)
+    assert (groups[picked] == wanted).all()
+
+
+def test_pick_in_group_is_uniform():
+    groups = np.array([2, 0, 1, 0, 2, 2])
+    picked = pick_in_group(np.random.default_rng(0), np.full(3000, 2), groups)
+    share = np.bincount(picked, minlength=6) / 3000
+    assert share[[0, 4, 5]] == pytest.approx(1 / 3, abs=0.04)
+
+
+def test_both_ways_gives_a_relation_and_its_reverse():
+    edges = np.array([[0, 1, 2], [5, 5, 3]])
+    made = both_ways(Relation("a", "r", "b"), "back", edges)
+    assert list(made) == [Relation("a", "r", "b"), Relation("b", "back", "a")]
+    assert made[Relation("b", "back", "a")].tolist() == [[5, 5, 3], [0, 1, 2]]
+
+
+def test_random_edges_give_each_target_its_degree():
+    edges = random_edges(np.random.default_rng(0), sources=4, targets=6, degree=3)
+    assert np.bincount(edges[1]).tolist() == [3] * 6
+    assert set(edges[0]) <= set(range(4))
+
+
+def test_noise_is_normal():
+    x = noise(np.random.default_rng(0), 2000, 4)
+    assert x.dtype == np.float32
+    assert x.mean() == pytest.approx(0, abs=0.05)
+    assert x.std() == pytest.approx(1, abs=0.05)
+
+
+def test_hint_tells_the_group():
+    """The nearest centre is the right one far more often than by chance."""
+    groups = np.arange(400) % 4
+    x = hint(np.random.default_rng(1), groups, columns=16, strength=1.0)
+    centres = np.stack([x[groups == g].mean(axis=0) for g in range(4)])
+    nearest = np.linalg.norm(x[:, None] - centres, axis=2).argmin(axis=1)
+    assert (nearest == groups).mean() > 0.9
+
+
+def test_hint_of_no_strength_is_noise():
+    groups = np.arange(8) % 4
+    plain = noise(np.random.default_rng(1), 8, 3)
+    assert np.array_equal(hint(np.random.default_rng(1), groups, 3, strength=0.0), plain)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from diffmg.datasets import DATASETS
+from diffmg.errors import DiffmgError
+from diffmg.plan import Plan, settings_from
+from diffmg.train import TrainSettings
+
+FULL = Plan(
+    data="academic:400",
+    data_seed=3,
+    metagraphs=DATASETS.get("academic").planted,
+    strategy="random",
+    strategy_options={"a": 1},
+    depth=2,
+    search_seeds=5,
+    repeats=7,
+    seed=11,
+    train=TrainSettings(dim=8, patience=None, select="loss"),
+    device="cpu",
+)
+
+
+@pytest.mark.parametrize("plan", [Plan("academic"), FULL])
+def test_a_plan_survives_json(plan: Plan) -> None:
+    assert Plan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
+
+
+def test_what_a_plan_leaves_out_has_its_default() -> None:
+    assert Plan.from_dict({"data": "shop", "train": {"dim": 8}}) == Plan("shop", train=TrainSettings(dim=8))
+
+
+@pytest.mark.parametrize("name", ["search_seeds", "repeats"])
+def test_at_least_one_search_and_one_training(name: str) -> None:
+    with pytest.raises(DiffmgError, match=f"`{name} >= 1` must hold, but got {name}=0"):
+        replace(FULL, **{name: 0})
+
+
+@pytest.mark.parametrize("depth", [0, -1, True, 1.5, "4"])
+def test_the_depth_is_a_number_of_states(depth: Any) -> None:
+    with pytest.raises(DiffmgError, match=r"`depth >= 1` must hold \(K, the number of states\), but got depth="):
+        replace(FULL, depth=depth)
+
+
+def test_an_unknown_field_names_the_nearest() -> None:
+    with pytest.raises(DiffmgError, match=r"unknown field of a plan: 'sed'; did you mean 'seed'"):
+        Plan.from_dict({"data": "shop", "sed": 1})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, [], {"data": "shop", "train": 3}, {"data": "shop", "repeats": "x"}, {"data": "shop", "metagraphs": 3}],
+    ids=str,
+)
+def test_what_is_no_plan_is_bad_input_and_no_fault(wrong: Any) -> None:
+    with pytest.raises(DiffmgError):
+        Plan.from_dict(wrong)
+
+
+def test_settings_change_only_what_was_named() -> None:
+    base = TrainSettings(dim=8, lr=0.5)
+    assert settings_from(base, {"lr": 0.1}) == TrainSettings(dim=8, lr=0.1)
+    assert settings_from(base, {}) == base
+
+
+def test_an_unknown_setting_names_the_nearest() -> None:
+    with pytest.raises(DiffmgError, match=r"unknown training setting 'drop_out'; did you mean 'dropout'"):
+        settings_from(TrainSettings(), {"drop_out": 0.1})
+
+
+@pytest.mark.parametrize(
+    "changes", [{"dim": "abc"}, {"dim": 1.5}, {"lr": None}, {"layer_norm": "banana"}, {"max_epochs": 2.5}], ids=str
+)
+def test_a_setting_of_another_type_is_bad_input_and_no_fault(changes: dict[str, Any]) -> None:
+    with pytest.raises(DiffmgError, match=next(iter(changes))):
+        settings_from(TrainSettings(), changes)

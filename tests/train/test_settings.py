@@ -1,0 +1,34 @@
+import pytest
+
+from diffmg.errors import DiffmgError
+from diffmg.train import TrainSettings
+
+
+def test_defaults_hold():
+    assert TrainSettings() == TrainSettings(dim=64, select="score", patience=30)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"dim": 0}, "dim >= 1"),
+        ({"lr": 0.0}, "lr > 0"),
+        ({"lr": float("nan")}, "lr > 0"),
+        ({"weight_decay": -0.1}, "weight_decay >= 0"),
+        ({"dropout": 1.0}, "0 <= dropout < 1"),
+        ({"dropout": -0.1}, "0 <= dropout < 1"),
+        ({"max_epochs": 0}, "max_epochs >= 1"),
+        ({"patience": 0}, "patience >= 1 or None"),
+        ({"select": "accuracy"}, r"select in \('loss', 'score'\)"),
+    ],
+)
+def test_rules_are_checked_with_the_value_shown(wrong, rule):
+    ((name, value),) = wrong.items()
+    with pytest.raises(DiffmgError, match=rf"`{rule}` must hold, but got .*{name}={value!r}"):
+        TrainSettings(**wrong)
+
+
+@pytest.mark.parametrize("right", [{"patience": None}, {"patience": 1}, {"dropout": 0.0}, {"weight_decay": 0.0}])
+def test_edges_of_the_rules_are_allowed(right):
+    ((name, value),) = right.items()
+    assert getattr(TrainSettings(**right), name) == value
