@@ -14,12 +14,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import torch
-
 from diffmg.cli import main
 from diffmg.train import Epoch, Job
-
-torch.set_num_threads(1)  # networks this small gain nothing from threads, which wait for one another on busy cores
 
 WIDE = "1000"
 """Columns of the terminal: a message stays on one line."""

@@ -126,8 +126,8 @@ def test_reverse_of_a_directed_relation_within_a_type():
 
 def test_reverse_does_not_overwrite_a_relation_of_that_name():
     mine = Relation("b", "rev_r", "a")
-    graph = graph_of({AB: [[0], [0]], mine: [[1], [2]]}, reverse=True)
-    assert graph.edge_index(mine).tolist() == [[1], [2]]
+    with pytest.raises(DiffmgError, match=r"the reverse of 'a -r-> b' needs .* got 'b -rev_r-> a' already"):
+        graph_of({AB: [[0], [0]], mine: [[1], [2]]}, reverse=True)
 
 
 def test_no_reverse_unless_asked_for():
@@ -192,8 +192,9 @@ def test_device_is_where_the_matrices_are():
     assert graph_of({AB: [[0], [0]]}).device == torch.device("cpu")
 
 
-def test_a_network_without_relations_has_a_device():
-    assert graph_of({}).device == torch.device("cpu")
+def test_a_network_has_relations():
+    with pytest.raises(DiffmgError, match="a network needs one or more relations, but got 0"):
+        graph_of({})
 
 
 def test_unknown_type_in_a_relation():

@@ -34,7 +34,7 @@ def test_edges_come_back_as_long_integers():
         ([[0, 1]], r"must be two rows \(sources, targets\), but got shape \(1, 2\)"),
         ([[0, 0], [1, 1], [2, 1]], r"must be two rows \(sources, targets\), but got shape \(3, 2\)"),
         ([0, 1], r"must be two rows \(sources, targets\), but got shape \(2,\)"),
-        ([[0, 1], [0]], r"must be two rows \(sources, targets\)"),
+        ([[0, 1], [0]], "edges of 'a -r-> b' must be an array of numbers, but got one that is not"),
     ],
 )
 def test_bad_edges(edges, message):

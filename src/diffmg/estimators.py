@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,9 @@ from diffmg.train import Problem, TrainSettings
 
 class _MetaGraphEstimator(BaseEstimator):  # type: ignore[misc]
     """Searches meta graphs, trains along them, keeps the best by validation."""
+
+    _role: ClassVar[str]
+    _kind: ClassVar[type[Task]]
 
     def __init__(
         self,
@@ -54,7 +57,13 @@ class _MetaGraphEstimator(BaseEstimator):  # type: ignore[misc]
         save_outcome(self._outcome(), folder)
         write_report(folder.path)
 
+    @classmethod
+    def _check_task(cls, task: Task) -> None:
+        if not isinstance(task, cls._kind):
+            raise DiffmgError(f"a {cls._role} needs a {cls._kind.__name__} task, but got {type(task).__name__}")
+
     def _fit(self, graph: HeteroGraph, task: Task) -> Self:
+        self._check_task(task)
         plan = Plan(
             data="",
             metagraphs=tuple(self.metagraphs or ()),
@@ -77,11 +86,8 @@ class _MetaGraphEstimator(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _load(cls, path: Path | str, graph: HeteroGraph, task: Task) -> Self:
+        cls._check_task(task)
         outcome = load_outcome(Path(path), Problem(graph, task))
-        if outcome.run.data["kind"] != type(task).__name__:
-            raise DiffmgError(
-                f"{cls.__name__} needs a run of a {type(task).__name__}, but got {outcome.run.data['kind']}"
-            )
         plan = Plan.from_dict(outcome.run.plan)
         estimator = cls(
             strategy=plan.strategy,
@@ -113,10 +119,10 @@ class _MetaGraphEstimator(BaseEstimator):  # type: ignore[misc]
 class MetaGraphClassifier(_MetaGraphEstimator):
     """Labels the nodes of one type."""
 
+    _role, _kind = "classifier", NodeClassification
+
     def fit(self, graph: HeteroGraph, task: NodeClassification) -> Self:
         """Search, train and keep the best model by validation."""
-        if not isinstance(task, NodeClassification):
-            raise DiffmgError(f"a classifier needs a NodeClassification task, but got {type(task).__name__}")
         self._fit(graph, task)
         self.classes_ = np.asarray(task.classes)
         return self
@@ -159,10 +165,10 @@ class MetaGraphClassifier(_MetaGraphEstimator):
 class MetaGraphRecommender(_MetaGraphEstimator):
     """Recommends nodes of one type to nodes of another."""
 
+    _role, _kind = "recommender", Recommendation
+
     def fit(self, graph: HeteroGraph, task: Recommendation) -> Self:
         """Search, train and keep the best model by validation."""
-        if not isinstance(task, Recommendation):
-            raise DiffmgError(f"a recommender needs a Recommendation task, but got {type(task).__name__}")
         return self._fit(graph, task)
 
     def recommend(

@@ -16,17 +16,17 @@ from diffmg.errors import DiffmgError
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in place; links are followed."""
     temporary: Path | None = None
-    path = path.resolve()
+    target = path.resolve()
     try:
-        if path.exists() and not path.is_file():
-            write(path)
+        if target.exists() and not target.is_file():
+            write(target)
             return
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         os.close(handle)
         temporary = Path(name)
         write(temporary)
         temporary.chmod(0o644)
-        temporary.replace(path)
+        temporary.replace(target)
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:

@@ -35,8 +35,8 @@ class Plan:
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        check_types(self)
         links_of(self.depth)
+        check_types(self)
         for name in ("search_seeds", "repeats"):
             if getattr(self, name) < 1:
                 raise DiffmgError(f"`{name} >= 1` must hold, but got {name}={getattr(self, name)}")

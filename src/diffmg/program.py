@@ -92,12 +92,12 @@ def _step(metagraph: MetaGraph, cell: Cell, steps: dict[Cell, Step | None]) -> S
     for weight, (link, operation) in enumerate(metagraph.choices):
         if link.k != cell.state or operation is EMPTY:
             continue
+        if not _visit(metagraph, Cell(link.i, cell.node_type), steps):
+            continue  # a state is zero for all types or for none
         term = Term(link.i, weight)
-        own = _visit(metagraph, Cell(link.i, cell.node_type), steps)
         if isinstance(operation, Relation) and operation.target == cell.node_type:
-            sent = _visit(metagraph, Cell(link.i, operation.source), steps)
-            if own or sent:
-                products.setdefault(operation, []).append(term)
-        elif own:
+            _visit(metagraph, Cell(link.i, operation.source), steps)
+            products.setdefault(operation, []).append(term)
+        else:
             passed.append(term)
     return Step(cell, tuple(Product(r, tuple(t)) for r, t in products.items()), tuple(passed))

@@ -237,7 +237,7 @@ BAD_INPUT = [
     (["fit", "academic:120", "-o", "epochs"], "an option is written KEY=VALUE, but got 'epochs'"),
     (["fit", "academic:120", "-o", "epochs=0"], "`epochs >= 1` must hold"),
     (["fit", "academic:120", "-o", "epochs=abc"], "epochs"),
-    (["fit", "academic:120", "-o", "coin=heads"], "`coin in ('link', 'tower')` must hold"),
+    (["fit", "academic:120", "-o", "coin=heads"], "`coin` must be one of 'link', 'tower', but got coin='heads'"),
     (["fit", "academic:120", "-s", "max_epoch=3"], "unknown training setting 'max_epoch'; did you mean 'max_epochs'?"),
     (["fit", "academic:120", "-s", "dim=0"], "`dim >= 1` must hold"),
     (["fit", "academic:120", "-s", "dim=abc"], "dim"),

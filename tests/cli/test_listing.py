@@ -22,7 +22,7 @@ def test_options_and_settings_are_listed_with_their_defaults() -> None:
     listed = diffmg("list").out
     assert "epochs=100" in listed
     assert "coin=link" in listed
-    assert "training settings (--set KEY=VALUE)" in " ".join(listed.split())
+    assert "settings: --set KEY=VALUE" in " ".join(listed.split())
     for setting in fields(TrainSettings):
         assert any(setting.name in line and str(setting.default) in line for line in listed.splitlines())
 

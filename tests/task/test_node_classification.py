@@ -107,8 +107,8 @@ def test_unknown_target_type():
         ({"train": [0, 1]}, r"each with a training node, but got 3 classes and none for \[2\]; drop the class"),
         ({"train": []}, "needs 'paper' nodes in train and in val, but got none in train"),
         ({"val": []}, "needs 'paper' nodes in train and in val, but got none in val"),
-        ({"test": [7]}, "`0 <= paper < 7` must hold in test, but got 7 to 7"),
-        ({"val": [-1]}, "`0 <= paper < 7` must hold in val, but got -1 to -1"),
+        ({"test": [7]}, "`0 <= node < 7` must hold in test, but got 7 to 7"),
+        ({"val": [-1]}, "`0 <= node < 7` must hold in val, but got -1 to -1"),
         ({"test": [6]}, r"every 'paper' node of test must have a label, but got none for \[6\]"),
         ({"metric": "acuracy"}, "unknown metric 'acuracy'; did you mean 'accuracy'"),
         ({"classes": ["a", "b"]}, "class.* but got"),
@@ -122,11 +122,13 @@ def test_bad_split(changes, message):
         task_of(**changes)
 
 
-def test_masks_are_refused_as_such():
-    """Not taken for the node numbers 0 and 1, nor blamed for an overlap they do not have."""
+def test_parts_may_be_masks_over_all_nodes():
     train, val = np.arange(6) < 3, np.arange(6) >= 3
-    with pytest.raises(DiffmgError, match=r"bool|mask"):
-        NodeClassification.build("paper", LABELS[:6], train=train, val=val)
+    task = NodeClassification.build("paper", LABELS[:6], train=train, val=val)
+    assert task.parts["train"].tolist() == [0, 1, 2]
+    assert task.parts["val"].tolist() == [3, 4, 5]
+    with pytest.raises(DiffmgError, match="a mask over all 6 nodes, but got bool of shape \\(5,\\)"):
+        NodeClassification.build("paper", LABELS[:6], train=train[:5], val=val)
 
 
 @pytest.mark.parametrize(

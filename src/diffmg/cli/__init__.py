@@ -10,6 +10,8 @@ from diffmg.cli import demo, fit, listing, show, use
 from diffmg.cli.common import errors, say
 from diffmg.errors import DiffmgError, MissingDataError
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="diffmg",
     help="Learning on heterogeneous networks without hand-made meta paths.",
@@ -46,3 +48,7 @@ def main() -> None:
     except DiffmgError as error:
         say(f"error: {error}", errors)
         sys.exit(2)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            say("interrupted", errors)
+        raise

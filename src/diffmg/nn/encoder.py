@@ -94,9 +94,8 @@ def dropout(h: Tensor, share: float, generator: torch.Generator | None) -> Tenso
 
 def _run(step: Step, graph: HeteroGraph, cells: Mapping[Cell, Tensor], weights: Tensor | None) -> Tensor:
     parts = [_message(product, step.cell.node_type, graph, cells, weights) for product in step.products]
-    passed = _combine(step.passed, step.cell.node_type, cells, weights)
-    if passed is not None:
-        parts.append(passed)
+    if step.passed:
+        parts.append(_combine(step.passed, step.cell.node_type, cells, weights))
     return _sum(parts)
 
 
@@ -104,25 +103,15 @@ def _message(
     product: Product, node_type: str, graph: HeteroGraph, cells: Mapping[Cell, Tensor], weights: Tensor | None
 ) -> Tensor:
     propagation = graph.propagation[product.relation]
-    sent = _combine(product.terms, product.relation.source, cells, weights)
-    own = None if propagation.keep is None else _combine(product.terms, node_type, cells, weights)
-    kept = None if own is None or propagation.keep is None else propagation.keep * own
-    if sent is None:
-        assert kept is not None  # compile_program keeps no product that reads only zero cells
-        return kept
-    message = propagation.matrix @ sent
-    return message if kept is None else message + kept
+    message = propagation.matrix @ _combine(product.terms, product.relation.source, cells, weights)
+    if propagation.keep is None:
+        return message
+    return message + propagation.keep * _combine(product.terms, node_type, cells, weights)
 
 
-def _combine(
-    terms: Sequence[Term], node_type: str, cells: Mapping[Cell, Tensor], weights: Tensor | None
-) -> Tensor | None:
-    parts = []
-    for term in terms:
-        h = cells.get(Cell(term.state, node_type))
-        if h is not None:
-            parts.append(h if weights is None else weights[term.weight] * h)
-    return _sum(parts) if parts else None
+def _combine(terms: Sequence[Term], node_type: str, cells: Mapping[Cell, Tensor], weights: Tensor | None) -> Tensor:
+    rows = [(cells[Cell(term.state, node_type)], term.weight) for term in terms]
+    return _sum([h if weights is None else weights[w] * h for h, w in rows])
 
 
 def _sum(parts: Sequence[Tensor]) -> Tensor:

@@ -23,7 +23,7 @@ METRICS = ("macro_f1", "micro_f1", "accuracy")
 
 @dataclass(frozen=True)
 class NodeClassification(Task):
-    """One label per node, or several: `labels` is (n,) class numbers with -1 for unknown, or (n, C) of 0 and 1."""
+    """One label per node, or several: `labels` is (n,) class numbers, or (n, C) of 0 and 1; -1 is unknown."""
 
     target: str
     labels: Tensor
@@ -142,8 +142,8 @@ def _node_numbers(part: Part, given: ArrayLike, count: int) -> NDArray[np.int64]
 
 def _class_names(labels: NDArray[Any], classes: Sequence[Any] | None) -> tuple[Any, ...]:
     """One name per class; for several labels a node, one per column of zeros and ones."""
-    if labels.ndim == 2 and not np.isin(labels, (0, 1)).all():
-        raise DiffmgError(f"labels (n, C) must be 0 or 1, but got {np.setdiff1d(labels, (0, 1))[:3].tolist()}")
+    if labels.ndim == 2 and labels.max(initial=0) > 1:
+        raise DiffmgError(f"labels (n, C) must be zeros and ones (or -1 for unknown), but got {labels.max()}")
     count = labels.shape[1] if labels.ndim == 2 else int(labels.max(initial=-1)) + 1
     names = tuple(range(count) if classes is None else classes)
     if len(names) < count or (labels.ndim == 2 and len(names) != count):
@@ -155,7 +155,8 @@ def _check_parts(target: str, labels: NDArray[Any], parts: Mapping[Part, NDArray
     for part, index in parts.items():
         if part != "test" and not index.size:
             raise DiffmgError(f"the split needs {target!r} nodes in train and in val, but got none in {part}")
-        bad = index[labels[index] < 0] if labels.ndim == 1 else index[:0]
+        missing = labels[index] < 0
+        bad = index[missing if missing.ndim == 1 else missing.any(axis=1)]
         if len(bad):
             raise DiffmgError(f"every {target!r} node of {part} must have a label, but got none for {bad[:3].tolist()}")
     pairs: tuple[tuple[Part, Part], ...] = (("train", "val"), ("train", "test"), ("val", "test"))
