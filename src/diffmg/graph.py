@@ -60,6 +60,8 @@ class HeteroGraph:
     """Types without an entry have no features: each of their nodes gets a learned vector."""
     ids: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """External ids of the types that have them; others are numbered from 0."""
+    notes: tuple[str, ...] = ()
+    """What was done to the data on its way in, for people."""
 
     @classmethod
     def build(
