@@ -17,9 +17,11 @@ class Plan:
     """Search (or take) meta graphs, train them, keep the best by validation, score it."""
 
     data: str
-    """NAME or NAME:SIZE of a registered data set; empty where the network was given in Python."""
+    """A data set by name, a description (TOML) or a database; empty where the network was given in Python."""
     data_seed: int = 0
     """Draws made data."""
+    data_options: Mapping[str, Any] = field(default_factory=dict)
+    """For own tables and databases: target, as_of, on_unknown."""
     metagraphs: tuple[MetaGraph, ...] = ()
     """Meta graphs to train; where there are none they are searched."""
     strategy: str = "diffmg"
@@ -45,7 +47,7 @@ class Plan:
         """As plain values, ready for JSON."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain |= {"metagraphs": [m.to_dict() for m in self.metagraphs], "train": asdict(self.train)}
-        return plain | {"strategy_options": dict(self.strategy_options)}
+        return plain | {name: dict(getattr(self, name)) for name in ("strategy_options", "data_options")}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:

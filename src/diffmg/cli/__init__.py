@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from diffmg.cli import demo, fit, listing, show, use
+from diffmg.cli import again, demo, describe, fit, listing, search, show, use
 from diffmg.cli.common import errors, say
 from diffmg.errors import DiffmgError, MissingDataError
 
@@ -23,10 +23,11 @@ app = typer.Typer(
 for command in (
     demo.demo,
     fit.fit,
-    fit.search,
     fit.train,
-    fit.resume,
-    fit.repeat,
+    search.search,
+    again.resume,
+    again.repeat,
+    describe.describe,
     use.score,
     use.predict,
     use.recommend,

@@ -21,7 +21,26 @@ if TYPE_CHECKING:
 console = Console()
 errors = Console(stderr=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Data set: NAME, or NAME:SIZE for made data.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA", help="A data set (NAME, or NAME:SIZE for made data), a description (.toml), or a database."
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", metavar="TABLE.COLUMN", help="What to predict from a database.", show_default="none"),
+]
+AsOf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as-of", metavar="COLUMN=TIME", help="Read only rows of a database before a time.", show_default="none"
+    ),
+]
+OnUnknown = Annotated[
+    str | None,
+    typer.Option("--on-unknown", help="Edges to unknown ids in own tables: error or drop.", show_default="error"),
+]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 DataRoot = Annotated[
     Path | None,
@@ -61,6 +80,13 @@ def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
         except json.JSONDecodeError:
             pairs[key] = value
     return pairs
+
+
+def data_options(target: str | None, as_of: list[str] | None, on_unknown: str | None) -> dict[str, Any]:
+    """Options of own data that were given."""
+    times = {key: str(value) for key, value in parse_pairs(as_of).items()}
+    given = {"target": target, "as_of": times or None, "on_unknown": on_unknown}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 class ProgressWatch:

@@ -86,11 +86,11 @@ def recommend(
 
 
 def _load(run: Path, data_root: Path | None) -> MetaGraphClassifier | MetaGraphRecommender:
-    from diffmg.datasets import load_dataset
     from diffmg.errors import DiffmgError
     from diffmg.estimators import MetaGraphClassifier, MetaGraphRecommender
     from diffmg.plan import Plan
     from diffmg.run import read_run
+    from diffmg.sources import open_problem
     from diffmg.task import NodeClassification, Recommendation
 
     plan = Plan.from_dict(read_run(run).plan)
@@ -98,7 +98,7 @@ def _load(run: Path, data_root: Path | None) -> MetaGraphClassifier | MetaGraphR
         raise DiffmgError(
             f"the run's network must be a data set, but got one given in Python: {str(run)!r}; load it there"
         )
-    problem = load_dataset(plan.data, root=data_root, seed=plan.data_seed)
+    problem = open_problem(plan.data, root=data_root, seed=plan.data_seed, options=plan.data_options)
     if isinstance(problem.task, NodeClassification):
         return MetaGraphClassifier.load(run, problem.graph, problem.task)
     assert isinstance(problem.task, Recommendation)

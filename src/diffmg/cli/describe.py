@@ -1,0 +1,48 @@
+"""The command that shows how a database or tables become a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from diffmg.cli import common
+from diffmg.cli.common import console, say
+
+if TYPE_CHECKING:
+    from diffmg.tables import Description
+
+
+def describe(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A database, or a description (.toml).")],
+    target: common.Target = None,
+    as_of: common.AsOf = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="TOML file to write, to be edited.", show_default="none")
+    ] = None,
+) -> None:
+    """Show which tables become node types and which keys become relations, and write it as a TOML file."""
+    from diffmg.sources import describe as make_description
+    from diffmg.tables import write_description
+
+    description = make_description(data, common.data_options(target, as_of, None))
+    show_description(description)
+    if out is not None:
+        write_description(out, description)
+        say(f"written to {out}")
+
+
+def show_description(description: Description) -> None:
+    """Print what becomes node types, relations and the task."""
+    nodes = Table("node type", "table", "id", "features", title="node types", title_justify="left")
+    for name, node in description.nodes.items():
+        features = "all other columns" if node.features is None else ", ".join(node.features) or "none"
+        nodes.add_row(name, node.table or "named by relations", ", ".join(node.id) or "first column", features)
+    console.print(nodes)
+    relations = Table("relation", "from", "to", "table", title="relations", title_justify="left")
+    for name, relation in description.relations.items():
+        relations.add_row(name, relation.source[0], relation.target[0], relation.table)
+    console.print(relations)
+    say(f"task: {description.task}")

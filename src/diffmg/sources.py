@@ -1,0 +1,93 @@
+"""Where a problem comes from: a data set by name, a description of tables, or a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diffmg.errors import DiffmgError, unknown
+
+if TYPE_CHECKING:
+    from diffmg.datasets import Published
+    from diffmg.tables import Description
+    from diffmg.train.problem import Problem
+
+DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
+OPTIONS = ("target", "as_of", "on_unknown")
+
+
+def is_database(data: str) -> bool:
+    """Whether `data` is the file or the address of a database."""
+    return "://" in data or data.endswith(DATABASES)
+
+
+def is_described(data: str) -> bool:
+    """Whether `data` is a description of tables, or a database that can be described."""
+    return data.endswith(".toml") or is_database(data)
+
+
+def describe(data: str, options: Mapping[str, Any]) -> Description:
+    """The description behind `data`: read from a TOML file, or made from a database and its target."""
+    from diffmg.tables import read_description
+
+    for name in options:
+        if name not in OPTIONS:
+            raise unknown("option of the data:", name, OPTIONS)
+    if not is_database(data):
+        if "target" in options or "as_of" in options:
+            raise DiffmgError(f"a target and a time are for databases, but got {dict(options)} for {data!r}")
+        description = read_description(Path(data))
+    else:
+        from diffmg.tables.database import describe_database
+
+        if not options.get("target"):
+            raise DiffmgError(
+                f"a database needs a target TABLE.COLUMN to predict, but got none for {data!r}; use --target"
+            )
+        description = describe_database(data, options["target"], as_of=options.get("as_of"))
+    return replace(description, on_unknown=options.get("on_unknown", description.on_unknown))
+
+
+def open_problem(
+    data: str, *, root: Path | None = None, seed: int = 0, options: Mapping[str, Any] | None = None
+) -> Problem:
+    """The network and the task of a data set, of a description, or of a database."""
+    if not is_described(data):
+        from diffmg.datasets import load_dataset
+
+        if options:
+            raise DiffmgError(
+                f"a target, a time and unknown ids are for own tables, but got {dict(options)} for {data!r}"
+            )
+        return load_dataset(data, root=root, seed=seed)
+    from diffmg.tables import problem_from_tables
+
+    description = describe(data, options or {})
+    folder = Path() if is_database(data) else Path(data).parent
+    return problem_from_tables(description, _tables(description, folder))
+
+
+def _tables(description: Description, folder: Path) -> dict[str, Any]:
+    """The tables a description names: of its database, or files in its folder."""
+    if description.database is not None:
+        from diffmg.tables.database import read_database
+
+        address = description.database
+        placed = description if "://" in address else replace(description, database=str(folder / address))
+        return dict(read_database(placed))
+    from diffmg.tables.reading import read_table
+
+    names = {n.table for n in description.nodes.values() if n.table} | {r.table for r in description.relations.values()}
+    return {name: read_table(folder / name, description.encoding) for name in sorted(names)}
+
+
+def published_for(data: str) -> Published | None:
+    """What the paper's authors published for a data set, where there is anything."""
+    if is_described(data):
+        return None
+    from diffmg.datasets import DATASETS, parse_name
+
+    name = parse_name(data)[0]
+    return DATASETS.get(name)(name).published()
