@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,7 @@ from diffmg.schema import Relation, Schema
 from diffmg.sparse import FixedMatrix, row_normalised, symmetric_normalised
 
 if TYPE_CHECKING:
+    import networkx as nx
     from torch_geometric.data import HeteroData
 
 Features = Tensor | FixedMatrix
@@ -49,7 +50,7 @@ class Propagation:
 
 @dataclass(frozen=True)
 class HeteroGraph:
-    """A schema with data. Frozen; build it with `HeteroGraph.build` or `from_pyg`."""
+    """A schema with data. Frozen; build it with `HeteroGraph.build`, `from_tables`, `from_pyg` or `from_networkx`."""
 
     schema: Schema
     num_nodes: Mapping[str, int]
@@ -72,13 +73,13 @@ class HeteroGraph:
         *,
         weights: Mapping[W, ArrayLike] | None = None,
         ids: Mapping[str, ArrayLike] | None = None,
-        reverse: bool = False,
+        reverse: bool | Collection[RelationLike] = False,
     ) -> HeteroGraph:
         """Build from edge lists, checking everything.
 
         `edges` maps (source, name, target) to two rows of node numbers: sources and targets. Edges given twice
-        count once, or add up where `weights` are given. `reverse` adds `rev_NAME` for each relation whose
-        reverse is not there yet (a symmetric relation within one type is its own reverse).
+        count once, or add up where `weights` are given. `reverse` adds `rev_NAME` for each relation (or for these)
+        whose reverse is not there yet (a symmetric relation within one type is its own reverse).
         """
         num_nodes = checked_counts(num_nodes)
         relations = {checked_relation(r): e for r, e in edges.items()}
@@ -93,7 +94,8 @@ class HeteroGraph:
             for r, e in relations.items()
         }
         if reverse:
-            adjacency |= _reverses(adjacency)
+            wanted = adjacency if reverse is True else [schema.check_relation(checked_relation(r)) for r in reverse]
+            adjacency |= _reverses(adjacency, wanted)
             schema = Schema(schema.node_types, tuple(adjacency))
         return cls(
             schema,
@@ -110,6 +112,43 @@ class HeteroGraph:
         from diffmg.pyg import from_pyg
 
         return from_pyg(data, reverse=reverse)
+
+    @classmethod
+    def from_tables(
+        cls,
+        nodes: Mapping[str, Any],
+        relations: Mapping[tuple[str, str, str], Any],
+        *,
+        ids: Mapping[str, str | Sequence[str]] | None = None,
+        drop: Mapping[str, Sequence[str]] | None = None,
+        on_unknown: Literal["error", "drop"] = "error",
+        reverse: bool = True,
+    ) -> HeteroGraph:
+        """A network from tables: pandas, polars, Arrow, anything that speaks Arrow, or mappings of columns.
+
+        `nodes` maps a type to its table, or to None where its nodes are those that relations name. The id is the first
+        column, or the column (or columns) that `ids` says; the others become features by their type, but for those in
+        `drop` (labels, say). `relations` maps (source, name, target) to a table whose first columns are the ids of
+        source and target; a column called weight holds weights. `notes` tells what was done.
+        """
+        from diffmg.tables.frames import graph_from_tables
+
+        return graph_from_tables(nodes, relations, ids=ids, drop=drop, on_unknown=on_unknown, reverse=reverse)
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: nx.Graph,
+        node_type: str = "type",
+        edge_type: str = "type",
+        *,
+        drop: Mapping[str, Sequence[str]] | None = None,
+        reverse: bool = False,
+    ) -> HeteroGraph:
+        """A network from a typed NetworkX graph; see `diffmg.networkx_io`."""
+        from diffmg.networkx_io import from_networkx
+
+        return from_networkx(graph, node_type, edge_type, drop=drop, reverse=reverse)
 
     def to_pyg(self) -> HeteroData:
         """PyG's container with features, edges, and the weights of relations that have any other than 1."""
@@ -191,10 +230,10 @@ def _adjacency(
     return matrix
 
 
-def _reverses(adjacency: Mapping[Relation, sp.csr_matrix]) -> dict[Relation, sp.csr_matrix]:
+def _reverses(adjacency: Mapping[Relation, sp.csr_matrix], wanted: Iterable[Relation]) -> dict[Relation, sp.csr_matrix]:
     added: dict[Relation, sp.csr_matrix] = {}
-    for relation, matrix in adjacency.items():
-        flipped = matrix.T.tocsr()
+    for relation in wanted:
+        flipped = adjacency[relation].T.tocsr()
         partners = (m for r, m in adjacency.items() if (r.target, r.source) == (relation.source, relation.target))
         if not any(_equal(flipped, partner) for partner in partners):
             reverse = Relation(relation.target, f"rev_{relation.name}", relation.source)

@@ -10,7 +10,7 @@ import pytest
 import typer.main
 import typer.rich_utils
 
-from diffmg.cli import app, listing, main
+from diffmg.cli import app, datasets, main
 from diffmg.errors import DiffmgError, MissingDataError
 from runs import diffmg
 
@@ -87,7 +87,7 @@ def test_expected_failures_end_in_a_message_and_a_code(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(listing, "_datasets", fail)
+    monkeypatch.setattr(datasets, "listing", fail)
     answer = diffmg("datasets")
     assert answer.code == code
     assert words in answer.err
@@ -98,7 +98,7 @@ def test_an_interruption_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(listing, "_datasets", stop)
+    monkeypatch.setattr(datasets, "listing", stop)
     assert "interrupted" in diffmg("datasets").err
 
 
@@ -106,7 +106,7 @@ def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -
     def fail() -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(listing, "_datasets", fail)
+    monkeypatch.setattr(datasets, "listing", fail)
     with pytest.raises(RuntimeError, match="a fault"):
         diffmg("datasets")
 

@@ -29,10 +29,43 @@ def put(folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("text", "parsed"),
-    [("academic", ("academic", None)), ("academic:400", ("academic", 400)), ("shop:1e5", ("shop", 100_000))],
+    [
+        ("academic", ("academic", None, None)),
+        ("academic:400", ("academic", 400, None)),
+        ("shop:1e5", ("shop", 100_000, None)),
+        ("yelp@7", ("yelp", None, 7)),
+        ("yelp@0", ("yelp", None, 0)),
+        ("shop:400@12", ("shop", 400, 12)),
+    ],
 )
-def test_a_name_may_have_a_size(text: str, parsed: tuple[str, int | None]) -> None:
+def test_a_name_may_have_a_size_and_a_split(text: str, parsed: tuple[str, int | None, int | None]) -> None:
     assert parse_name(text) == parsed
+
+
+@pytest.mark.parametrize("seed", ["", "x", "-1", "1.5", "1e3", "7@8", "٣"])
+def test_a_split_that_is_no_whole_number_is_named(seed: str) -> None:
+    message = rf"a fresh split is written NAME@SEED with a whole number from 0, but got 'yelp@{seed}'"
+    with pytest.raises(DiffmgError, match=message):
+        parse_name(f"yelp@{seed}")
+
+
+@pytest.mark.parametrize("name", ["dblp", "acm", "imdb", "academic", "shop"])
+def test_only_ratings_can_be_split_anew(name: str) -> None:
+    with pytest.raises(DiffmgError, match=rf"only data sets of ratings can be split anew, but got {name}@7"):
+        load_dataset(f"{name}@7")
+
+
+@pytest.mark.parametrize("name", ["amazon", "yelp", "douban"])
+def test_a_split_has_one_seed_from_0(name: str) -> None:
+    with pytest.raises(DiffmgError, match=rf"a split has one seed, but got '{name}@7' and split_seed=8"):
+        load_dataset(f"{name}@7", split_seed=8)
+    with pytest.raises(DiffmgError, match=r"`split_seed >= 0` must hold, but got -1"):
+        load_dataset(name, split_seed=-1)
+
+
+def test_made_data_cannot_be_converted(tmp_path: Path) -> None:
+    with pytest.raises(DiffmgError, match=r"but got 'shop', which is made by code"):
+        DATASETS.get("shop")("shop").convert({}, tmp_path)
 
 
 @pytest.mark.parametrize("size", ["", "abc", "0", "-5", "1.5", "nan", "inf", "1e400", "4:5"])
@@ -97,7 +130,8 @@ def test_all_places_that_were_looked_at_are_named(
     tmp_path: Path, nowhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIFFMG_DATA", "/no/data")
-    with pytest.raises(MissingDataError, match=rf"but got none in '/no/data', '{tmp_path}/cache/diffmg'"):
+    message = rf"but got none in '/no/data', '{tmp_path}/cache/diffmg'; `diffmg datasets download NAME` fetches"
+    with pytest.raises(MissingDataError, match=message):
         find_file(None, NAME)
 
 

@@ -37,6 +37,15 @@ def test_has_a_test_file_of_its_name(name):
     assert (Path(__file__).parent / f"test_{name}.py").is_file()
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_has_a_card(name):
+    card = ALL[name](name).card()
+    assert card.nodes
+    assert {end for relation in card.edges for end in (relation.source, relation.target)} <= set(card.nodes)
+    assert bool(card.files) == (name in READ)
+    assert all(file.name.startswith(f"{ALL[name].folder}/") for file in card.files)
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_made_data_depend_on_size_and_seed_alone(name):
     torch.manual_seed(1)

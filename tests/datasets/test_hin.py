@@ -25,6 +25,10 @@ SPLIT = {
 }
 
 
+ROWS = [(1, 1, 5), (1, 2, 4), (1, 3, 1), (2, 1, 2), (2, 2, 5), (2, 4, 4), (3, 1, 5), (3, 2, 4), (3, 3, 5), (3, 4, 4)]
+RATED = "".join(f"{user}\t{item}\t{stars}\n" for user, item, stars in ROWS)
+
+
 class Tiny(HinDataset):
     """Three users, four items, two brands, counted from 1."""
 
@@ -33,6 +37,7 @@ class Tiny(HinDataset):
     first_id = 1
     num_nodes: ClassVar = {"user": 3, "item": 4, "brand": 2}
     user, item = "user", "item"
+    ratings, seeds = "user_item.dat.gz", (1, 2)
     observed = ("UI", "IU")
     friends = "UU"
     files = (EdgeFile("item_brand.dat.gz", "item", "brand", "IB", "BI", ","),)
@@ -142,3 +147,28 @@ def test_a_split_without_one_of_its_parts_is_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "Tiny" / "split.npz", **parts)
     with pytest.raises(DiffmgError, match=r"neg_val"):
         Tiny("tiny").load(root=tmp_path)
+
+
+def test_a_fresh_split_is_drawn_from_the_ratings(tmp_path: Path) -> None:
+    root = write(tmp_path, split=None)
+    (root / "Tiny" / "user_item.dat.gz").write_bytes(gzip.compress(RATED.encode()))
+    one, same, other = (Tiny("tiny").with_split(seed).load(root=root) for seed in (7, 7, 8))
+    assert one.task.fingerprint() == same.task.fingerprint() != other.task.fingerprint()
+    liked = {(u - 1, i - 1) for u, i, stars in ROWS if stars > 3}
+    edges = set(zip(*one.graph.adjacency[Relation("item", "UI", "user")].nonzero(), strict=True))
+    assert edges < liked
+    assert len(edges) == len(liked) / 2
+    assert matrix(one, "user", "IU", "item") == np.transpose(matrix(one, "item", "UI", "user")).tolist()
+
+
+def test_the_ratings_of_a_fresh_split_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError, match=r"the file 'Tiny/user_item.dat.gz' must be under"):
+        Tiny("tiny").with_split(7).load(root=write(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["1\t2\n", "1\t2\tgood\n", "9\t2\t5\n"])
+def test_ratings_that_are_none_are_named(text: str, tmp_path: Path) -> None:
+    root = write(tmp_path)
+    (root / "Tiny" / "user_item.dat.gz").write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(DiffmgError, match=r"user_item.dat.gz|the pair \[8, 1\]"):
+        Tiny("tiny").with_split(7).load(root=root)

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from diffmg.cli import again, demo, describe, fit, listing, search, show, use
+from diffmg.cli import again, datasets, demo, describe, fit, listing, search, show, use
 from diffmg.cli.common import errors, say
 from diffmg.errors import DiffmgError, MissingDataError
 
@@ -33,10 +33,10 @@ for command in (
     use.recommend,
     show.show,
     show.report,
-    listing.datasets,
 ):
     app.command()(command)
 app.command("list")(listing.list_all)
+app.add_typer(datasets.app, name="datasets")
 
 
 def main() -> None:

@@ -24,7 +24,8 @@ errors = Console(stderr=True)
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="A data set (NAME, or NAME:SIZE for made data), a description (.toml), or a database."
+        metavar="DATA",
+        help="A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, or a database.",
     ),
 ]
 Target = Annotated[

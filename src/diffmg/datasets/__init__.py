@@ -1,5 +1,22 @@
 """Data sets: networks with a task, by name. One file per member."""
 
-from diffmg.datasets._base import DATASETS, Dataset, Published, load_dataset, parse_name
+from diffmg.datasets._base import DATASETS, Dataset, DatasetName, Published, data_places, load_dataset, parse_name
+from diffmg.datasets._card import Card
+from diffmg.datasets._download import BASE, download_dataset
+from diffmg.datasets._verify import Check, class_counts, verify_dataset
 
-__all__ = ["DATASETS", "Dataset", "Published", "load_dataset", "parse_name"]
+__all__ = [
+    "BASE",
+    "DATASETS",
+    "Card",
+    "Check",
+    "Dataset",
+    "DatasetName",
+    "Published",
+    "class_counts",
+    "data_places",
+    "download_dataset",
+    "load_dataset",
+    "parse_name",
+    "verify_dataset",
+]

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+from diffmg.datasets._card import Card, read_card
 from diffmg.errors import DiffmgError, MissingDataError
 from diffmg.metagraph import MetaGraph
 from diffmg.registry import Registry
@@ -46,6 +47,18 @@ class Dataset(ABC):
     def load(self, *, root: Path | None, size: int | None, seed: int) -> Problem:
         """The network and its task. `root` is where files lie; `size` and `seed` are for made data."""
 
+    def card(self) -> Card:
+        """Where it comes from, what is in it, and what to beware of."""
+        return read_card(self.name)
+
+    def with_split(self, seed: int) -> Dataset:
+        """The same with a fresh split; only ratings can be split anew."""
+        raise DiffmgError(f"only data sets of ratings can be split anew, but got {self.name}@{seed}")
+
+    def convert(self, originals: Mapping[str, Path], folder: Path) -> None:  # noqa: ARG002
+        """Write the files of the card under `folder`, from the public ones by their place in the source."""
+        raise DiffmgError(f"only data sets with files can be downloaded, but got {self.name!r}, which is made by code")
+
     def published(self) -> Published | None:
         """The authors' meta graphs and settings, where there are any."""
         file = resources.files("diffmg.datasets") / "published" / f"{self.name}.json"
@@ -59,38 +72,65 @@ class Dataset(ABC):
 DATASETS: Registry[type[Dataset]] = Registry("data set", "diffmg.datasets")
 
 
-def parse_name(text: str) -> tuple[str, int | None]:
-    """Split `academic:1e5` into name and size."""
-    name, colon, size = text.partition(":")
+class DatasetName(NamedTuple):
+    """What `NAME`, `NAME:SIZE` and `NAME@SEED` say."""
+
+    name: str
+    size: int | None = None
+    """Nodes of made data."""
+    split_seed: int | None = None
+    """Draws a fresh split."""
+
+
+def parse_name(text: str) -> DatasetName:
+    """Split `academic:1e5` into name and size, `yelp@7` into name and seed of the split."""
+    named, at, seed = text.partition("@")
+    if at and not (seed.isascii() and seed.isdecimal()):
+        raise DiffmgError(f"a fresh split is written NAME@SEED with a whole number from 0, but got {text!r}")
+    name, colon, size = named.partition(":")
+    split_seed = int(seed) if at else None
     if not colon:
-        return name, None
+        return DatasetName(name, None, split_seed)
     try:
         number = float(size)
     except ValueError:
         number = -1.0
     if not (1 <= number < math.inf and number == int(number)):
         raise DiffmgError(f"a data set is written NAME or NAME:SIZE with a whole number of nodes, but got {text!r}")
-    return name, int(number)
+    return DatasetName(name, int(number), split_seed)
 
 
-def load_dataset(text: str, *, root: Path | str | None = None, seed: int = 0) -> Problem:
-    """Load `NAME` or `NAME:SIZE`; `seed` draws made data."""
-    name, size = parse_name(text)
-    kind = DATASETS.get(name)
+def load_dataset(text: str, *, root: Path | str | None = None, seed: int = 0, split_seed: int | None = None) -> Problem:
+    """Load `NAME`, `NAME:SIZE` or `NAME@SEED`; `seed` draws made data, `split_seed` a fresh split of ratings."""
+    name, size, written = parse_name(text)
+    dataset = DATASETS.get(name)(name)
     if seed < 0:
         raise DiffmgError(f"`seed >= 0` must hold for made data, but got {seed}")
-    return kind(name).load(root=None if root is None else Path(root), size=size, seed=seed)
+    if split_seed is not None and written is not None:
+        raise DiffmgError(f"a split has one seed, but got {text!r} and split_seed={split_seed}")
+    split_seed = written if split_seed is None else split_seed
+    if split_seed is not None:
+        dataset = dataset.with_split(split_seed)
+    return dataset.load(root=None if root is None else Path(root), size=size, seed=seed)
+
+
+def data_places(root: Path | None) -> list[Path]:
+    """Where files are looked for: `root` alone if it is given, else DIFFMG_DATA, then the user's cache."""
+    if root is not None:
+        return [root]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "diffmg"
+    environment = os.environ.get("DIFFMG_DATA")
+    return [*([Path(environment)] if environment else []), cache]
 
 
 def find_file(root: Path | None, relative: str) -> Path:
     """A data file under `root`, under DIFFMG_DATA, or in the user's cache, in this order."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "diffmg"
-    environment = os.environ.get("DIFFMG_DATA")
-    places = [root] if root is not None else [*([Path(environment)] if environment else []), cache]
+    places = data_places(root)
     for place in places:
         if (place / relative).is_file():
             return place / relative
     looked = ", ".join(repr(str(p)) for p in places)
     raise MissingDataError(
-        f"the file {relative!r} must be under --data-root, DIFFMG_DATA or the user's cache, but got none in {looked}"
+        f"the file {relative!r} must be under --data-root, DIFFMG_DATA or the user's cache, but got none in {looked}; "
+        "`diffmg datasets download NAME` fetches what is missing"
     )

@@ -1,9 +1,11 @@
-"""Reads data files; one that is not what it should be is named in the error."""
+"""Reads and writes data files; one that is not what it should be is named in the error."""
 
 from __future__ import annotations
 
+import gzip
+import shutil
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pyarrow.csv as csv
 from numpy.typing import NDArray
 
 from diffmg.errors import DiffmgError
+from diffmg.files import make_folder, write_atomically
 
 
 def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
@@ -28,8 +31,34 @@ def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
     return data
 
 
-def read_edges(path: Path, delimiter: str, first_id: int) -> NDArray[np.int64]:
-    """The first two columns of gzip-packed text as two rows of node numbers, counted from 0."""
+def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Arrays in a compressed file, whole or not at all."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+
+    make_folder(path.parent)
+    write_atomically(path, write)
+
+
+def pack(source: Path, path: Path) -> None:
+    """A file packed by gzip, the same bytes for the same content."""
+
+    def write(temporary: Path) -> None:
+        with (
+            source.open("rb") as stream,
+            temporary.open("wb") as raw,
+            gzip.GzipFile("", "wb", compresslevel=9, fileobj=raw, mtime=0) as packed,
+        ):
+            shutil.copyfileobj(stream, packed, 1 << 20)
+
+    make_folder(path.parent)
+    write_atomically(path, write)
+
+
+def read_columns(path: Path, delimiter: str, count: int) -> NDArray[np.int64]:
+    """The first columns of gzip-packed text, which must be whole numbers, as rows."""
     try:
         with path.open("rb") as raw, pa.CompressedInputStream(pa.PythonFile(raw), "gzip") as stream:
             table = csv.read_csv(
@@ -37,14 +66,19 @@ def read_edges(path: Path, delimiter: str, first_id: int) -> NDArray[np.int64]:
                 read_options=csv.ReadOptions(autogenerate_column_names=True),
                 parse_options=csv.ParseOptions(delimiter=delimiter),
             )
-        columns = [table.column(i) for i in (0, 1)]
+        columns = [table.column(i) for i in range(count)]
     except (OSError, IndexError, pa.ArrowInvalid) as error:
         raise DiffmgError(
-            f"a data file must be gzip-packed rows of two or more columns, but got {str(path)!r}: {error}"
+            f"a data file must be gzip-packed rows of {count} or more columns, but got {str(path)!r}: {error}"
         ) from error
     for column in columns:
         if not pa.types.is_integer(column.type) or column.null_count:
             raise DiffmgError(
-                f"node numbers must be whole, but got {column.type} with {column.null_count} gaps in {str(path)!r}"
+                f"columns must be whole numbers, but got {column.type} with {column.null_count} gaps in {str(path)!r}"
             )
-    return np.stack([column.to_numpy().astype(np.int64) - first_id for column in columns])
+    return np.stack([column.to_numpy().astype(np.int64) for column in columns])
+
+
+def read_edges(path: Path, delimiter: str, first_id: int) -> NDArray[np.int64]:
+    """The first two columns of gzip-packed text as two rows of node numbers, counted from 0."""
+    return read_columns(path, delimiter, 2) - first_id

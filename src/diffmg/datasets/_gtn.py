@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
 from diffmg.datasets._base import Dataset, find_file
-from diffmg.datasets._files import read_npz
+from diffmg.datasets._files import read_npz, write_npz
+from diffmg.datasets._gtn_source import papers_first, read_source
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.schema import Relation
@@ -21,8 +23,11 @@ class GtnDataset(Dataset):
 
     folder: str
     relations: tuple[Relation, ...]
+    """In the order of the source."""
     target: str
     classes: tuple[str, ...]
+    supposed_types: bool = False
+    """Whether the file also keeps the node types that DiffMG's program supposed."""
 
     def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
         """Read the file; node ids are those of the source, counted over all types."""
@@ -50,6 +55,14 @@ class GtnDataset(Dataset):
             parts[part] = local[data[part][:, 0]]
             labels[parts[part]] = data[part][:, 1]
         return Problem(graph, NodeClassification.build(self.target, labels, **parts, classes=self.classes))
+
+    def convert(self, originals: Mapping[str, Path], folder: Path) -> None:
+        """Plain arrays out of the pickles of the source."""
+        (path,) = originals.values()
+        arrays = read_source(path, self.relations)
+        if self.supposed_types:
+            arrays["node_type_diffmg"] = papers_first(arrays)
+        write_npz(folder / self.folder / "graph.npz", arrays)
 
     def _keys(self) -> list[str]:
         edges = [f"edge_{r.name}_{end}" for r in self.relations for end in ("row", "col")]

@@ -1,20 +1,22 @@
-"""Reads the rating networks of the paper (Yelp, Amazon, Douban Movie): text files of edges and the authors' split."""
+"""Reads the rating networks of the paper (Yelp, Amazon, Douban Movie): text files of edges, and a split of ratings."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diffmg.datasets._base import Dataset, find_file
-from diffmg.datasets._files import read_edges, read_npz
+from diffmg.datasets._files import pack, read_columns, read_edges, read_npz, write_npz
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.schema import Relation
 from diffmg.task import Part, Recommendation
+from diffmg.task.ratings import Ratings, fresh_split, split_ratings
 from diffmg.train.problem import Problem
 
 PARTS: tuple[Part, ...] = ("train", "val", "test")
@@ -41,19 +43,31 @@ class HinDataset(Dataset):
     num_nodes: ClassVar[dict[str, int]]
     user: str
     item: str
+    ratings: str
+    """The file of user, item and rating, separated by tabs."""
+    seeds: tuple[int, int]
+    """The authors' seeds of the split, for positive and for negative pairs."""
     observed: tuple[str, str]
     """Names of the relation from item to user and of its reverse."""
     friends: str | None = None
     """Name of the relation between users in `user_user.dat.gz`, made symmetric."""
     files: tuple[EdgeFile, ...]
 
+    def __init__(self, name: str, split_seed: int | None = None) -> None:
+        super().__init__(name)
+        self.split_seed = split_seed
+
+    def with_split(self, seed: int) -> Self:
+        """The same with a fresh split by the paper's protocol."""
+        if seed < 0:
+            raise DiffmgError(f"`split_seed >= 0` must hold, but got {seed}")
+        return type(self)(self.name, seed)
+
     def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
-        """Read the files and the authors' split."""
+        """Read the files, and the authors' split where no fresh one is asked for."""
         if size is not None:
             raise DiffmgError(f"only made data sets have a size, but got {self.name}:{size}")
-        keys = ["observed", *(f"{sign}_{p}" for sign in ("pos", "neg") for p in PARTS)]
-        raw = read_npz(find_file(root, f"{self.folder}/split.npz"), keys)
-        split = {key: raw[key].astype(np.int64) for key in keys}
+        split = self._split(root)
         edges: dict[Relation, NDArray[np.int64]] = {}
         if self.friends is not None:
             links = self._read(root, "user_user.dat.gz", "\t")
@@ -61,14 +75,44 @@ class HinDataset(Dataset):
         edges |= _both(self.user, self.item, *self.observed, split["observed"].T)
         for f in self.files:
             edges |= _both(f.first, f.second, f.relation, f.reverse, self._read(root, f.name, f.delimiter))
-        shape = (self.num_nodes[self.user], self.num_nodes[self.item])
         positives, negatives = ({p: split[f"{sign}_{p}"] for p in PARTS} for sign in ("pos", "neg"))
-        task = Recommendation.build(self.user, self.item, shape, positives, negatives, seen=split["observed"])
+        task = Recommendation.build(self.user, self.item, self.shape, positives, negatives, seen=split["observed"])
         ids = {t: np.arange(n) + self.first_id for t, n in self.num_nodes.items()}
         return Problem(HeteroGraph.build(self.num_nodes, edges, ids=ids), task)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of users and of items."""
+        return (self.num_nodes[self.user], self.num_nodes[self.item])
+
+    def convert(self, originals: Mapping[str, Path], folder: Path) -> None:
+        """Pack the text files, and draw the authors' split again from their seeds."""
+        for source in originals.values():
+            pack(source, folder / self.folder / f"{source.name}.gz")
+        ratings = self._ratings(folder / self.folder / self.ratings)
+        write_npz(folder / self.folder / "split.npz", authors_split(ratings, self.seeds))
+
+    def _split(self, root: Path | None) -> dict[str, NDArray[np.int64]]:
+        keys = ["observed", *(f"{sign}_{p}" for sign in ("pos", "neg") for p in PARTS)]
+        if self.split_seed is None:
+            arrays = read_npz(find_file(root, f"{self.folder}/split.npz"), keys)
+        else:
+            ratings = self._ratings(find_file(root, f"{self.folder}/{self.ratings}"))
+            arrays = dict(fresh_split(ratings, self.split_seed))
+        return {key: arrays[key].astype(np.int64) for key in keys}
+
+    def _ratings(self, path: Path) -> Ratings:
+        users, items, stars = read_columns(path, "\t", 3)
+        return Ratings.build(np.stack([users, items], axis=1) - self.first_id, stars, self.shape)
+
     def _read(self, root: Path | None, name: str, delimiter: str) -> NDArray[np.int64]:
         return read_edges(find_file(root, f"{self.folder}/{name}"), delimiter, self.first_id)
+
+
+def authors_split(ratings: Ratings, seeds: tuple[int, int]) -> dict[str, NDArray[np.int32]]:
+    """The split of the paper's authors, to the bit, from their seeds for positive and for negative pairs."""
+    positives, negatives = (np.random.RandomState(seed) for seed in seeds)
+    return split_ratings(ratings, positives, negatives)
 
 
 def _both(

@@ -15,6 +15,7 @@ class Amazon(HinDataset):
     first_id = 0
     num_nodes: ClassVar = {"user": 6170, "item": 2753, "brand": 334, "category": 22, "view": 3857}
     user, item = "user", "item"
+    ratings, seeds = "user_item.dat.gz", (3, 4)
     observed = ("UI", "IU")
     files = (
         EdgeFile("item_brand.dat.gz", "item", "brand", "IB", "BI", ","),

@@ -19,3 +19,4 @@ class Dblp(GtnDataset):
     )
     target = "author"
     classes = ("0", "1", "2", "3")
+    supposed_types = True

@@ -15,6 +15,7 @@ class Douban(HinDataset):
     first_id = 1
     num_nodes: ClassVar = {"user": 13367, "movie": 12677, "group": 2753, "actor": 6311, "director": 2449, "type": 38}
     user, item = "user", "movie"
+    ratings, seeds = "user_movie.dat.gz", (5, 6)
     observed = ("UM", "MU")
     friends = "UU"
     files = (

@@ -15,6 +15,7 @@ class Yelp(HinDataset):
     first_id = 1
     num_nodes: ClassVar = {"user": 16239, "business": 14284, "compliment": 11, "category": 511, "city": 47}
     user, item = "user", "business"
+    ratings, seeds = "user_business.dat.gz", (1, 2)
     observed = ("UB", "BU")
     friends = "UU"
     files = (

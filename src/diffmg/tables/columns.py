@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from diffmg.arrow import decoded
+from diffmg.errors import DiffmgError
 
 MOST_CATEGORIES = 50
 RARE = 0.002
 """A category with a smaller share of the rows is pooled with other rare ones."""
 WORDS = 256
 """Columns that the words of a text are hashed into."""
+BLANKS = 2
+"""A text has this many blanks or more, on average."""
 
+Encode = Literal["by_type", "dense", "sparse"]
 Block: TypeAlias = Any
 """Features of some columns: a dense array of float32, or a scipy CSR matrix."""
 
@@ -30,42 +37,74 @@ class Encoded:
 
 
 def encode(table: pa.Table, names: Sequence[str], what: str) -> Encoded:
-    """Numbers standardised, categories one-hot, text as hashed words, booleans and dates as numbers."""
+    """Numbers standardised, categories one-hot, text as hashed words, booleans and dates as numbers.
+
+    A column with missing values has one more feature, which says where they are.
+    """
     blocks: list[Block] = []
     notes = []
     for name in names:
-        values = table.column(name)
+        values = _finite(table.column(name))
         block, note = _encode_column(values)
         missing = values.null_count
         notes.append(f"{what}.{name}: {note}" + (f", {missing} missing" if missing else ""))
         if block is not None:
             blocks.append(block)
-            if missing:
+            if 0 < missing < len(values):
                 blocks.append(_missing(values))
+                notes[-1] += " (which is a feature too)"
     return Encoded(_joined(blocks), tuple(notes))
 
 
+def as_numbers(table: pa.Table, names: Sequence[str], what: str, how: Encode) -> Encoded:
+    """Columns of numbers as they are."""
+    for name in names:
+        values = table.column(name)
+        if not _is_number(values.type) or values.null_count:
+            raise DiffmgError(
+                f"{what}.{name} must be numbers without gaps to be taken as they are, but got {values.type} "
+                f"with {values.null_count} missing"
+            )
+    columns = [table.column(name).cast(pa.float32(), safe=False).to_numpy() for name in names]
+    matrix = np.stack(columns, axis=1) if columns else None
+    note = f"{what}: {len(names)} columns of numbers as they are"
+    return Encoded(sp.csr_matrix(matrix) if how == "sparse" and columns else matrix, (note,))
+
+
+def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """In few types; numbers that are not finite are missing."""
+    values = decoded(values)
+    if pa.types.is_floating(values.type):
+        return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
+    return values
+
+
 def _encode_column(values: pa.ChunkedArray) -> tuple[Block | None, str]:
-    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    kind = values.type
     if pa.types.is_boolean(kind):
         return _standardised(values.cast(pa.float64()), "yes or no")
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _standardised(values.cast(pa.float64()), "number")
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_time(kind):
-        days = values.cast(pa.timestamp("s")).cast(pa.int64()).cast(pa.float64())
-        return _standardised(days, "date")
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _words_or_categories(values.cast(pa.string()))
-    return None, f"left out ({values.type} is no kind of feature)"
+    if _is_number(kind):
+        return _standardised(values.cast(pa.float64(), safe=False), "number")
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        seconds = values.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
+        return _standardised(seconds.cast(pa.float64(), safe=False), "date")
+    if pa.types.is_string(kind):
+        return _words_or_categories(values)
+    return None, f"left out ({kind} is no kind of feature)"
 
 
-def _standardised(values: pa.ChunkedArray, kind: str) -> tuple[Block | None, str]:
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _standardised(values: pa.ChunkedArray, kind: str) -> tuple[Block, str]:
     numbers = values.to_numpy().astype(np.float64)
-    numbers[~np.isfinite(numbers)] = np.nan
-    known = numbers[~np.isnan(numbers)]
-    if not len(known) or known.min() == known.max():
-        return None, f"left out (a {kind} that is always the same)"
-    scaled = (numbers - known.mean()) / known.std()
+    known = ~np.isnan(numbers)
+    largest = np.abs(numbers[known]).max(initial=0.0)
+    if not largest or np.ptp(numbers[known] / largest) == 0:
+        return _nothing(values), f"left out (a {kind} that is always the same)"
+    numbers /= largest  # or the squares of huge numbers would be infinite
+    scaled = (numbers - numbers[known].mean()) / numbers[known].std()
     return np.nan_to_num(scaled).astype(np.float32)[:, None], kind
 
 
@@ -74,27 +113,28 @@ def _words_or_categories(values: pa.ChunkedArray) -> tuple[Block | None, str]:
     kinds = len(counts)
     known = len(values) - values.null_count
     if kinds < 2:
-        return None, "left out (a text that is always the same)"
-    blanks = pc.mean(pc.count_substring(values, " ")).as_py() or 0.0
-    if blanks >= 2:
+        return _nothing(values), "left out (a text that is always the same)"
+    many = kinds > MOST_CATEGORIES
+    if pc.mean(pc.count_substring(values, " ")).as_py() >= BLANKS and (many or kinds > known / 2):
         return _hashed(values), f"text, words hashed into {WORDS} columns"
-    if kinds > MOST_CATEGORIES and kinds > known / 2:
+    if many and kinds > known / 2:
         return None, f"left out (a name: {kinds} different values in {known} rows)"
     return _one_hot(values, counts, known)
 
 
-def _one_hot(values: pa.ChunkedArray, counts: Any, known: int) -> tuple[Block, str]:
+def _one_hot(values: pa.ChunkedArray, counts: Any, known: int) -> tuple[Block | None, str]:
     names, numbers = counts.field("values"), counts.field("counts").to_numpy()
     order = np.argsort(-numbers, kind="stable")[:MOST_CATEGORIES]
-    kept = order[numbers[order] >= max(1.0, RARE * known)]
-    code = pc.index_in(values, value_set=names.take(pa.array(kept))).to_numpy()
+    kept = order[numbers[order] >= RARE * known]
+    if not len(kept):
+        return None, f"left out (a name: {len(names)} different values in {known} rows, all of them rare)"
     pooled = len(names) - len(kept)
-    width = len(kept) + (pooled > 0)
-    is_null = np.asarray(values.is_null().to_numpy(), bool)
-    place = np.where(np.isnan(code.astype(np.float64)), len(kept), code).astype(np.int64)
-    block = np.zeros((len(values), width + 1), np.float32)
-    block[np.arange(len(values)), np.where(is_null, width, np.minimum(place, width))] = 1.0
-    return block[:, :width], f"category, {len(kept)} kinds" + (f" and {pooled} rare ones pooled" if pooled else "")
+    code = pc.index_in(values, value_set=names.take(pa.array(kept))).fill_null(len(kept)).to_numpy()
+    block = np.zeros((len(values), len(kept) + 1), np.float32)
+    block[np.arange(len(values)), code] = 1.0
+    block[_nulls(values)] = 0.0
+    note = f"category, {len(kept)} kinds" + (f" and {pooled} rare ones pooled" if pooled else "")
+    return block if pooled else block[:, :-1], note
 
 
 def _hashed(values: pa.ChunkedArray) -> sp.csr_matrix:
@@ -105,11 +145,19 @@ def _hashed(values: pa.ChunkedArray) -> sp.csr_matrix:
 
 
 def _missing(values: pa.ChunkedArray) -> Block:
-    return np.asarray(values.is_null().to_numpy(), np.float32)[:, None]
+    return _nulls(values).astype(np.float32)[:, None]
+
+
+def _nulls(values: pa.ChunkedArray) -> NDArray[np.bool_]:
+    return np.asarray(values.is_null().to_numpy(), bool)
+
+
+def _nothing(values: pa.ChunkedArray) -> Block:
+    return np.zeros((len(values), 0), np.float32)
 
 
 def _joined(blocks: Sequence[Block]) -> Block | None:
-    if not blocks:
+    if not sum(block.shape[1] for block in blocks):
         return None
     if any(sp.issparse(block) for block in blocks):
         return sp.csr_matrix(sp.hstack([sp.csr_matrix(block) for block in blocks]))

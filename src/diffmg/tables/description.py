@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from diffmg.errors import DiffmgError, unknown
 from diffmg.files import write_text
-from diffmg.options import check_types
+from diffmg.options import check_rules, check_types
+from diffmg.tables.columns import Encode
+from diffmg.tables.connecting import without_password
 
 OnUnknown = Literal["error", "drop"]
 
@@ -26,6 +28,8 @@ class NodeTable:
     """Columns that tell the nodes apart; the first column where none is given."""
     features: tuple[str, ...] | None = None
     """Columns that become features; all but ids, keys, labels and splits where none are given."""
+    encode: Encode = "by_type"
+    """How columns become features: each by its type, or as the numbers they are, kept dense or sparse."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class RelationTable:
     weight: str | None = None
     both: bool = True
     """Whether the reverse relation is added."""
+    name: str | None = None
+    """Name of the relation, where it is not what the description calls it: names may repeat between other types."""
 
     def __post_init__(self) -> None:
         for name in ("source", "target"):
@@ -58,6 +64,10 @@ class ClassifyTable:
     shares: tuple[float, float, float] = (0.6, 0.2, 0.2)
     seed: int = 0
     metric: str = "macro_f1"
+    classes: tuple[Any, ...] | None = None
+    """Classes in order; those of the column, sorted, where none are given."""
+    held_back: tuple[str, ...] = ()
+    """Other columns that would tell the label, and so are no features."""
 
 
 @dataclass(frozen=True)
@@ -70,24 +80,30 @@ class RecommendTable:
     """Column of ratings; without it every row counts as liked."""
     liked: float = 3.0
     """Ratings above it are positive, the others negative."""
+    split: str | None = None
+    """Column of train, val and test, empty for pairs that are only edges; random where there is none."""
     seed: int = 0
     metric: str = "auc"
+    exempt: tuple[str, ...] = ()
+    """Other relations from users to items that are known before a pair is decided, so that they may link it."""
+    k: int = 20
+    """Length of the list that recall@k and ndcg@k look at."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """A network in tables, and the task on it."""
+    """A network in tables, and the task on it, if there is one."""
 
     nodes: Mapping[str, NodeTable]
     relations: Mapping[str, RelationTable]
-    task: ClassifyTable | RecommendTable
-    database: str | None = None
+    task: ClassifyTable | RecommendTable | None = None
+    database: str | None = field(default=None, repr=False)
     """File or address of a database that holds the tables; None where they are files."""
     on_unknown: OnUnknown = "error"
     """What to do with edges to ids that are not in the node table."""
     encoding: str = "utf8"
     as_of: Mapping[str, str] = field(default_factory=dict)
-    """Per table, COLUMN and TIME as `COLUMN=TIME`: only rows before it are read."""
+    """Per `TABLE.COLUMN` of a database a time: only rows before it are read."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -95,20 +111,46 @@ class Description:
             for end in (relation.source[0], relation.target[0]):
                 if end not in self.nodes:
                     raise unknown(f"node type in relation {name!r}:", end, self.nodes)
-        if isinstance(self.task, ClassifyTable) and self.task.target not in self.nodes:
-            raise unknown("node type of the task:", self.task.target, self.nodes)
+        if isinstance(self.task, ClassifyTable):
+            self._check_labels(self.task)
         if isinstance(self.task, RecommendTable) and self.task.relation not in self.relations:
             raise unknown("relation of the task:", self.task.relation, self.relations)
+        if self.task is not None:
+            check_rules(self.task, {"seed >= 0": self.task.seed >= 0})
+
+    def _check_labels(self, task: ClassifyTable) -> None:
+        """The labels are known, and are neither features nor edges."""
+        if task.target not in self.nodes:
+            raise unknown("node type of the task:", task.target, self.nodes)
+        node = self.nodes[task.target]
+        if node.table is None:
+            raise DiffmgError(f"labels come from the table of {task.target!r}, but got a type without one")
+        read = {*(node.features or ()), *node.id, *self._keys(node.table)}
+        leaks = sorted(read & set(task.label))
+        if leaks:
+            raise DiffmgError(
+                f"a label must be no feature, id or edge of the network, or the answer leaks, but got {leaks} as both"
+            )
 
     def keys_of(self, table: str) -> set[str]:
-        """Columns of a table that are ids, keys, weights, labels or splits, and so no features."""
-        used = {c for n in self.nodes.values() if n.table == table for c in n.id}
-        for relation in self.relations.values():
-            if relation.table == table:
-                used |= {*relation.source[1:], *relation.target[1:], *([relation.weight] if relation.weight else [])}
+        """Columns of a table that are ids, keys, weights, labels, ratings or splits, and so no features."""
+        used = {c for n in self.nodes.values() if n.table == table for c in n.id} | self._keys(table)
         if isinstance(self.task, ClassifyTable) and self.nodes[self.task.target].table == table:
-            used |= {*self.task.label, *([self.task.split] if self.task.split else [])}
+            used |= {*self.task.label, *self.task.held_back, *([self.task.split] if self.task.split else [])}
+        if isinstance(self.task, RecommendTable) and self.relations[self.task.relation].table == table:
+            used |= {name for name in (self.task.rating, self.task.split) if name}
         return used
+
+    def _keys(self, table: str) -> set[str]:
+        """Columns of a table that make edges."""
+        there = [r for r in self.relations.values() if r.table == table]
+        return {c for r in there for c in (*r.source[1:], *r.target[1:], *([r.weight] if r.weight else []))}
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of all tables, each once."""
+        nodes = {node.table for node in self.nodes.values() if node.table}
+        return tuple(sorted(nodes | {relation.table for relation in self.relations.values()}))
 
 
 def read_description(path: Path) -> Description:
@@ -119,21 +161,26 @@ def read_description(path: Path) -> Description:
         raise DiffmgError(f"a description must be a TOML file, but got no file at {str(path)!r}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DiffmgError(f"a description must be TOML, but got {str(path)!r}, which is not: {error}") from error
+    except OSError as error:
+        raise DiffmgError(f"a description must be a file, but got {str(path)!r}: {error.strerror}") from error
     return description_from_dict(data)
 
 
 def description_from_dict(data: Mapping[str, Any]) -> Description:
     """Read what `description_to_dict` wrote."""
-    for part in ("nodes", "relations", "task"):
+    for part in ("nodes", "relations"):
         if not isinstance(data.get(part), dict) or not data[part]:
-            raise DiffmgError(f"a description needs [nodes.TYPE], [relations.NAME] and [task], but got no {part!r}")
+            raise DiffmgError(f"a description needs [nodes.TYPE] and [relations.NAME], but got no table {part!r}")
     rest = {k: v for k, v in data.items() if k not in ("nodes", "relations", "task")}
     _check_names("a description", rest, Description)
-    task = RecommendTable if "relation" in data["task"] else ClassifyTable
+    if not isinstance(rest.get("as_of", {}), dict):
+        raise DiffmgError(f"`as_of` must be a table of 'TABLE.COLUMN' = 'TIME', but got {rest['as_of']!r}")
+    given = data.get("task")
+    kind = RecommendTable if isinstance(given, dict) and "relation" in given else ClassifyTable
     return Description(
         {name: _part(NodeTable, f"nodes.{name}", n) for name, n in data["nodes"].items()},
         {name: _part(RelationTable, f"relations.{name}", r) for name, r in data["relations"].items()},
-        _part(task, "task", data["task"]),
+        None if given is None else _part(kind, "task", given),
         **rest,
     )
 
@@ -147,7 +194,12 @@ def description_to_dict(description: Description) -> dict[str, Any]:
     }
     plain["nodes"] = {name: _plain(n) for name, n in description.nodes.items()}
     plain["relations"] = {name: _plain(r) for name, r in description.relations.items()}
-    return plain | {"task": _plain(description.task)}
+    if description.database is None:
+        for kind in ("nodes", "relations"):
+            plain[kind] = {name: _with_file(part) for name, part in plain[kind].items()}
+    else:
+        plain["database"] = without_password(description.database)
+    return plain if description.task is None else plain | {"task": _plain(description.task)}
 
 
 def write_description(path: Path, description: Description) -> None:
@@ -157,7 +209,8 @@ def write_description(path: Path, description: Description) -> None:
     tables = {"as_of": data["as_of"]} if "as_of" in data else {}
     tables |= {f"nodes.{_key(name)}": n for name, n in data["nodes"].items()}
     tables |= {f"relations.{_key(name)}": r for name, r in data["relations"].items()}
-    for head, values in (tables | {"task": data["task"]}).items():
+    tables |= {"task": data["task"]} if "task" in data else {}
+    for head, values in tables.items():
         lines += ["", f"[{head}]", *(f"{_key(k)} = {_toml(v)}" for k, v in values.items())]
     write_text(path, "\n".join(lines).lstrip("\n") + "\n")
 
@@ -168,45 +221,67 @@ def _part(kind: Any, where: str, data: object) -> Any:
     given = {"table" if k == "file" else k: v for k, v in data.items()}
     _check_names(f"[{where}]", given, kind)
     lists = {name: _listed(where, name, value) for name, value in given.items() if name in _LISTS}
+    needed = [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]
+    if needed:
+        raise DiffmgError(f"[{where}] must have {_spelled(needed)}, but got only {_spelled(given)}")
     try:
         part = kind(**(given | lists))
-    except TypeError as error:
-        raise DiffmgError(f"[{where}] is not complete: {error}; got {sorted(given)}") from error
-    check_types(part)
+        check_types(part)
+    except DiffmgError as error:
+        raise DiffmgError(f"[{where}]: {error}") from error
     return part
 
 
-_LISTS = ("id", "features", "source", "target", "label", "shares")
+_LISTS = ("id", "features", "source", "target", "label", "shares", "classes", "exempt", "held_back")
 
 
 def _listed(where: str, name: str, value: object) -> object:
+    """A list of names, or one name alone; of numbers for shares, of anything for classes."""
     if name == "target" and where == "task":
         return value
     if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list):
-        raise DiffmgError(f"`{name}` of [{where}] must be a name or a list of names, but got {value!r}")
+        value = [value]
+    kinds: dict[str, tuple[type, ...]] = {"shares": (int, float), "classes": (object,)}
+    if not isinstance(value, list) or not all(isinstance(v, kinds.get(name, (str,))) for v in value):
+        what = "three numbers" if name == "shares" else "a name or a list of names"
+        raise DiffmgError(f"`{name}` of [{where}] must be {what}, but got {value!r}")
     return tuple(value)
+
+
+def _spelled(names: Iterable[str]) -> str:
+    return ", ".join(f"`{'file' if n == 'table' else n}`" for n in names) or "nothing"
 
 
 def _check_names(where: str, given: Mapping[str, Any], kind: type) -> None:
     known = {f.name for f in fields(kind)}
     for name in given:
         if name not in known:
-            raise unknown(f"setting in {where}:", name, known)
+            raise unknown(f"setting in {where}:", name, known | ({"file"} if "table" in known else set()))
 
 
 def _plain(part: Any) -> dict[str, Any]:
     return {f.name: getattr(part, f.name) for f in fields(part) if getattr(part, f.name) != f.default}
 
 
+def _with_file(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables that are files are called so."""
+    return {"file" if name == "table" else name: value for name, value in part.items()}
+
+
 def _key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _quoted(name)
 
 
 def _toml(value: object) -> str:
+    if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], str):
+        value = value[0]
     if isinstance(value, tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    """A TOML string: JSON's escapes are TOML's, but for those of characters beyond 16 bits."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.schema import Relation
-from diffmg.tables.columns import encode
-from diffmg.tables.description import Description, NodeTable, RelationTable
-from diffmg.tables.reading import column, key_column
+from diffmg.tables.columns import Encoded, as_numbers, encode
+from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
+from diffmg.tables.reading import column, is_guessed, key_column
 
 EXAMPLES = 3
 
@@ -30,6 +30,11 @@ class Edges:
     weight: NDArray[np.float64] | None
     rows: NDArray[np.int64]
 
+    def only(self, chosen: NDArray[np.bool_]) -> Edges:
+        """Some of the edges."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return Edges(self.relation, self.index[:, chosen], weight, self.rows[chosen])
+
 
 @dataclass(frozen=True)
 class Network:
@@ -41,23 +46,29 @@ class Network:
     notes: tuple[str, ...]
 
     def graph(self, edges: Mapping[str, Edges], both: Mapping[str, bool]) -> HeteroGraph:
-        """The network with these edges; relations with `both` get their reverse."""
-        index, weights = {}, {}
-        for name, e in edges.items():
-            index[e.relation] = e.index
-            if e.weight is not None:
-                weights[e.relation] = e.weight
-            if both[name] and e.relation.source != e.relation.target:
-                back = Relation(e.relation.target, f"rev_{name}", e.relation.source)
-                index[back] = e.index[::-1]
-                if e.weight is not None:
-                    weights[back] = e.weight
-        ids = {t: values.to_numpy(zero_copy_only=False) for t, values in self.ids.items()}
-        sizes = {t: len(values) for t, values in self.ids.items()}
+        """The network with these edges; relations with `both` get their reverse, unless it is there."""
         graph = HeteroGraph.build(
-            sizes, index, self.features, weights=weights, ids={t: _plain(i) for t, i in ids.items()}
+            {t: len(values) for t, values in self.ids.items()},
+            {e.relation: e.index for e in edges.values()},
+            self.features,
+            weights={e.relation: e.weight for e in edges.values() if e.weight is not None},
+            ids={t: _plain(values.to_numpy(zero_copy_only=False)) for t, values in self.ids.items()},
+            reverse=[e.relation for name, e in edges.items() if both[name]],
         )
-        return replace(graph, notes=self.notes)
+        return replace(graph, notes=(*self.notes, *_repeated(graph, edges)))
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """A column of ids."""
+
+    values: Any
+    guessed: bool
+    """Whether whole numbers in it may as well be text."""
+
+    @classmethod
+    def read(cls, table: pa.Table, names: Sequence[str], what: str) -> _Keys:
+        return cls(key_column(table, names, what), is_guessed(table))
 
 
 def build_network(description: Description, tables: Mapping[str, pa.Table]) -> Network:
@@ -67,98 +78,131 @@ def build_network(description: Description, tables: Mapping[str, pa.Table]) -> N
     features: dict[str, Any] = {}
     for node_type, node in description.nodes.items():
         if node.table is not None:
-            table = tables[node.table]
-            encoded = encode(table, _feature_names(node, table, description), node_type)
+            encoded = _features(node_type, node, tables[node.table], description)
             notes += encoded.notes
             if encoded.matrix is not None:
                 features[node_type] = encoded.matrix
     edges = {}
     for name, relation in description.relations.items():
-        edges[name], dropped = _edges(name, relation, tables[relation.table], ids, description)
-        notes += dropped
-    return Network(ids, features, edges, tuple(notes))
+        edges[name], more = _edges(name, relation, tables[relation.table], ids, description.on_unknown)
+        notes += more
+    return Network({t: keys.values for t, keys in ids.items()}, features, edges, tuple(notes))
 
 
-def _ids(node_type: str, node: NodeTable, tables: Mapping[str, pa.Table], description: Description) -> pa.Array:
+def _ids(node_type: str, node: NodeTable, tables: Mapping[str, pa.Table], description: Description) -> _Keys:
     """Ids of a type in order: those of its table, or those that relations name."""
     if node.table is not None:
         table = tables[node.table]
-        values = key_column(table, node.id or table.column_names[:1], f"nodes {node_type!r}")
-        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
-        if values.null_count:
-            raise DiffmgError(f"every {node_type!r} node needs an id, but got {values.null_count} rows without one")
-        counts = pc.value_counts(values)
-        double = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
-        if len(double):
-            raise DiffmgError(
-                f"ids of {node_type!r} must be unique, but got {len(double)} more than once, such as "
-                f"{double[:EXAMPLES].to_pylist()}"
-            )
-        return values
+        keys = _Keys.read(table, node.id or table.column_names[:1], f"nodes {node_type!r}")
+        _check_unique(node_type, keys.values)
+        return _Keys(keys.values.combine_chunks(), keys.guessed)
     named = [
-        key_column(tables[r.table], end[1:], f"relation {name!r}")
+        _Keys.read(tables[r.table], end[1:], f"relation {name!r}")
         for name, r in description.relations.items()
         for end in (r.source, r.target)
         if end[0] == node_type
     ]
     if not named:
         raise DiffmgError(f"nodes {node_type!r} must have a table or be named by a relation, but got neither")
-    _same_types(node_type, [n.type for n in named])
-    return pc.unique(pa.chunked_array([c for n in named for c in n.chunks], named[0].type).drop_null())
+    chunks = [c for values in _in_one_type(node_type, named) for c in values.chunks]
+    values = pc.unique(pa.chunked_array(chunks).drop_null())
+    return _Keys(values, all(keys.guessed for keys in named))
 
 
-def _feature_names(node: NodeTable, table: pa.Table, description: Description) -> list[str]:
-    if node.features is not None:
-        for name in node.features:
-            column(table, name, "features")
-        return list(node.features)
-    ids = set(node.id or table.column_names[:1])
-    keys = ids | description.keys_of(node.table or "")
-    return [name for name in table.column_names if name not in keys]
+def _check_unique(node_type: str, values: pa.ChunkedArray) -> None:
+    if values.null_count:
+        raise DiffmgError(f"every {node_type!r} node needs an id, but got {values.null_count} rows without one")
+    counts = pc.value_counts(values)
+    double = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
+    if len(double):
+        raise DiffmgError(
+            f"ids of {node_type!r} must be unique, but got {len(double)} more than once, such as "
+            f"{double[:EXAMPLES].to_pylist()}"
+        )
+
+
+def _features(node_type: str, node: NodeTable, table: pa.Table, description: Description) -> Encoded:
+    keys = set(node.id or table.column_names[:1]) | description.keys_of(node.table or "")
+    names = node.features
+    if names is None:
+        names = tuple(name for name in table.column_names if name not in keys)
+    for name in names:
+        column(table, name, f"nodes {node_type!r}")
+    if node.encode == "by_type":
+        return encode(table, names, node_type)
+    return as_numbers(table, names, node_type, node.encode)
 
 
 def _edges(
-    name: str, relation: RelationTable, table: pa.Table, ids: Mapping[str, pa.Array], description: Description
+    name: str, relation: RelationTable, table: pa.Table, ids: Mapping[str, _Keys], on_unknown: OnUnknown
 ) -> tuple[Edges, list[str]]:
-    found, notes = [], []
-    keep = np.ones(table.num_rows, bool)
-    for end in (relation.source, relation.target):
-        values = key_column(table, end[1:], f"relation {name!r}")
-        _same_types(f"{end[0]} in relation {name!r}", [ids[end[0]].type, values.type])
-        number = pc.index_in(values, value_set=ids[end[0]])
-        absent, unknown = values.is_null(), pc.and_(number.is_null(), values.is_valid())
-        notes += _unknown_ids(name, end[0], values, unknown, description.on_unknown)
-        if values.null_count:
-            notes.append(f"relation {name}: {values.null_count} rows without a {end[0]}, left out")
-        keep &= ~np.asarray(pc.or_(absent, unknown).to_numpy(), bool)
-        found.append(number.fill_null(0).to_numpy().astype(np.int64))
-    rows = np.flatnonzero(keep)
+    source, notes = _node_numbers(name, relation.source, table, ids, on_unknown)
+    target, more = _node_numbers(name, relation.target, table, ids, on_unknown)
+    rows = np.flatnonzero((source >= 0) & (target >= 0))
     weight = None
     if relation.weight is not None:
-        weight = column(table, relation.weight, f"relation {name!r}").to_numpy().astype(np.float64)[rows]
-    ends = Relation(relation.source[0], name, relation.target[0])
-    return Edges(ends, np.stack(found)[:, rows], weight, rows), notes
+        weight = numbers(column(table, relation.weight, f"relation {name!r}"), f"weights of relation {name!r}")[rows]
+    ends = Relation(relation.source[0], relation.name or name, relation.target[0])
+    return Edges(ends, np.stack([source[rows], target[rows]]), weight, rows), notes + more
 
 
-def _unknown_ids(name: str, node_type: str, values: Any, unknown: Any, on_unknown: str) -> list[str]:
-    bad = values.filter(unknown)
-    if not len(bad):
-        return []
+def _node_numbers(
+    name: str, end: tuple[str, ...], table: pa.Table, ids: Mapping[str, _Keys], on_unknown: OnUnknown
+) -> tuple[NDArray[np.int64], list[str]]:
+    """For each row the number of the node it names, or -1 where it names none that is known."""
+    node_type, *columns = end
+    given = _Keys.read(table, columns, f"relation {name!r}")
+    known, values = _in_one_type(f"{node_type} in relation {name!r}", [ids[node_type], given])
+    found = pc.index_in(values, value_set=known)
+    notes = []
+    if found.null_count > values.null_count:
+        notes.append(_unknown_ids(name, node_type, values.filter(found.is_null()).drop_null(), on_unknown))
+    if values.null_count:
+        notes.append(f"relation {name}: {values.null_count} rows that name no {node_type}, left out")
+    return found.fill_null(-1).to_numpy().astype(np.int64), notes
+
+
+def _unknown_ids(name: str, node_type: str, bad: pa.ChunkedArray, on_unknown: OnUnknown) -> str:
     examples = pc.unique(bad)[:EXAMPLES].to_pylist()
     if on_unknown == "error":
         raise DiffmgError(
             f"edges must lead to known nodes, but got {len(bad)} rows of relation {name!r} with {node_type!r} ids that "
             f"no node has, such as {examples}; mend them, or leave them out with on_unknown = 'drop'"
         )
-    return [f"relation {name}: {len(bad)} rows with unknown {node_type} ids left out, such as {examples}"]
+    return f"relation {name}: {len(bad)} rows with unknown {node_type} ids left out, such as {examples}"
 
 
-def _same_types(what: str, types: list[pa.DataType]) -> None:
-    if len(set(types)) > 1:
+def _in_one_type(what: str, columns: Sequence[_Keys]) -> list[Any]:
+    """The ids in one type. Whole numbers whose type was guessed are text if others are; else all must agree."""
+    types = {c.values.type for c in columns if not pa.types.is_null(c.values.type)}
+    guessed = all(c.guessed for c in columns if c.values.type == pa.int64())
+    if guessed and types == {pa.int64(), pa.string()}:
+        types = {pa.string()}
+    if len(types) > 1:
         raise DiffmgError(
-            f"ids of {what} must be of one type in all tables, but got {sorted(set(map(str, types)))}; "
+            f"ids of {what} must be of one type in all tables, but got {sorted(map(str, types))}; "
             "make them all text or all whole numbers"
         )
+    return [c.values.cast(next(iter(types), pa.null())) for c in columns]
+
+
+def numbers(values: pa.ChunkedArray, what: str) -> NDArray[np.float64]:
+    """A column of numbers, NaN where one is missing."""
+    try:
+        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
+    except pa.ArrowException as error:
+        raise DiffmgError(f"{what} must be numbers, but got {values.type}: {error}") from error
+
+
+def _repeated(graph: HeteroGraph, edges: Mapping[str, Edges]) -> list[str]:
+    """A note for each relation with rows that name an edge again."""
+    more = {name: (e, e.index.shape[1] - graph.adjacency[e.relation].nnz) for name, e in edges.items()}
+    return [
+        f"relation {name}: {count} rows repeat an edge, "
+        + ("counted once" if e.weight is None else "their weights added up")
+        for name, (e, count) in more.items()
+        if count
+    ]
 
 
 def _plain(ids: NDArray[Any]) -> NDArray[Any]:

@@ -7,46 +7,67 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 
+from diffmg.arrow import as_column, plain
 from diffmg.errors import DiffmgError, unknown
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+OTHERS = (",", ";", "\t", "|")
+"""Delimiters to look for where the head of a file has none of the usual ones."""
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-MAGIC = {".parquet": b"PAR1", ".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
+MAGIC = {
+    ".parquet": b"PAR1",
+    ".gz": b"\x1f\x8b",
+    ".bz2": b"BZh",
+    ".zst": b"\x28\xb5\x2f\xfd",
+    ".xlsx": b"PK\x03\x04",
+    ".sqlite": b"SQLi",
+}
+GUESSED = {b"types": b"guessed"}
+"""Marks tables from text, whose columns have no types but those their values look like."""
 
 
-def read_table(path: Path, encoding: str = "utf8") -> pa.Table:
+def read_table(path: Path | str, encoding: str = "utf8") -> pa.Table:
     """Read CSV, TSV or Parquet, packed or not, by the ending of the file's name."""
-    kind = path.suffixes[-2] if path.suffix in PACKED and len(path.suffixes) > 1 else path.suffix
+    path = Path(path)
+    endings = [ending.lower() for ending in path.suffixes]
+    packing = PACKED.get(endings.pop()) if endings and endings[-1] in PACKED else None
+    kind = endings[-1] if endings else ""
     if kind not in (*DELIMITERS, ".parquet"):
         raise unknown(f"ending of the file {path.name!r}:", kind, (*DELIMITERS, ".parquet"))
     _check_content(path)
     try:
-        table = parquet.read_table(path) if kind == ".parquet" else _read_csv(path, DELIMITERS[kind], encoding)
-    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, LookupError, UnicodeError) as error:
+        if kind == ".parquet":
+            with pa.input_stream(str(path), compression=packing) as stream:
+                table = parquet.read_table(pa.BufferReader(stream.read_buffer()) if packing else path)
+        else:
+            table = _read_text(path, packing, DELIMITERS[kind], encoding)
+    except (pa.ArrowException, OSError, LookupError, UnicodeError) as error:
         raise DiffmgError(
             f"{str(path)!r} must be a whole table in {encoding}, but got: {error}; "
             "check that every row has as many columns as the head, or set `encoding`"
         ) from error
     if not table.num_rows:
         raise DiffmgError(f"a table must have rows, but got none in {str(path)!r}")
-    return table
+    return _checked(table, repr(path.name))
 
 
 def as_table(given: Any, what: str) -> pa.Table:
     """Anything that speaks the Arrow stream protocol (pandas, polars, Arrow), or a mapping of columns, as a table."""
     if isinstance(given, pa.Table):
-        return given
+        return _checked(given, what)
+    if isinstance(given, Mapping):
+        given = {str(name): as_column(values, f"column {name!r} of {what}") for name, values in given.items()}
+    elif not hasattr(given, "__arrow_c_stream__"):
+        raise DiffmgError(f"the table of {what} must speak Arrow or map names to columns, but got {type(given)}")
     try:
-        if hasattr(given, "__arrow_c_stream__"):
-            return pa.table(given)
-        if isinstance(given, Mapping):
-            return pa.table({str(name): pa.array(column) for name, column in given.items()})
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        table = pa.table(given)
+    except (pa.ArrowException, TypeError, ValueError) as error:
         raise DiffmgError(f"the table of {what} must have plain columns of one length, but got: {error}") from error
-    raise DiffmgError(f"the table of {what} must speak Arrow or map names to columns, but got {type(given).__name__}")
+    return _checked(table, what)
 
 
 def column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
@@ -58,31 +79,70 @@ def column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
 
 def key_column(table: pa.Table, names: Sequence[str], what: str) -> pa.ChunkedArray:
     """A column of ids; several columns become one text each row, joined by '/', missing where one of them is."""
-    columns = [column(table, name, what) for name in names]
+    columns = [plain(column(table, name, what)) for name in names]
     if len(columns) == 1:
-        return _decoded(columns[0])
+        return columns[0]
     texts = [c.cast(pa.string()) for c in columns]
-    return pa.compute.binary_join_element_wise(*texts, "/", null_handling="emit_null")
+    return pc.binary_join_element_wise(*texts, "/", null_handling="emit_null")
 
 
-def _decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    if pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
-        values = values.cast(pa.string())
-    if pa.types.is_integer(values.type):
-        values = values.cast(pa.int64())
-    return values
+def is_guessed(table: pa.Table) -> bool:
+    """Whether the table is from text, so that a column of whole numbers may as well be one of names."""
+    return GUESSED.items() <= (table.schema.metadata or {}).items()
 
 
-def _read_csv(path: Path, delimiter: str, encoding: str) -> pa.Table:
-    with pa.input_stream(str(path), compression=PACKED.get(path.suffix)) as stream:
-        return csv.read_csv(
-            stream,
-            read_options=csv.ReadOptions(encoding=encoding),
-            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(strings_can_be_null=True),
-        )
+def _checked(table: pa.Table, what: str) -> pa.Table:
+    double = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if double:
+        raise DiffmgError(f"every column of {what} must have a name of its own, but got {double} more than once")
+    return table
+
+
+def _read_text(path: Path, packing: str | None, usual: str, encoding: str) -> pa.Table:
+    """A table from text; columns have the types their values look like, but no value is changed by that."""
+    delimiter = _delimiter(path, packing, usual, encoding)
+
+    def read(**convert: Any) -> pa.Table:
+        with pa.input_stream(str(path), compression=packing) as stream:
+            return csv.read_csv(
+                stream,
+                read_options=csv.ReadOptions(encoding=encoding),
+                parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+                convert_options=csv.ConvertOptions(strings_can_be_null=True, **convert),
+            )
+
+    table = _checked(read(), repr(path.name))
+    broken = [field.name for field in table.schema if pa.types.is_binary(field.type)]
+    if broken:
+        raise UnicodeError(f"bytes that are no {encoding} in the columns {broken}")
+    patterns = _codes(table)
+    if patterns:
+        texts = read(include_columns=list(patterns), column_types=dict.fromkeys(patterns, pa.string()))
+        for name, pattern in patterns.items():
+            if pc.any(pc.match_substring_regex(texts.column(name), pattern)).as_py():
+                table = table.set_column(table.column_names.index(name), name, texts.column(name))
+    return table.replace_schema_metadata(GUESSED)
+
+
+def _codes(table: pa.Table) -> dict[str, str]:
+    """Columns of numbers that may be codes, with the pattern of those that would be changed by being numbers.
+
+    Codes such as 007 would lose their zeros, and those of twenty digits the last few.
+    """
+    patterns = {}
+    for field in table.schema:
+        if pa.types.is_integer(field.type):
+            patterns[field.name] = "^-?0[0-9]"
+        elif pa.types.is_floating(field.type) and (pc.max(pc.abs(table.column(field.name))).as_py() or 0) >= 2**53:
+            patterns[field.name] = "^-?[0-9]{16,}$"
+    return patterns
+
+
+def _delimiter(path: Path, packing: str | None, usual: str, encoding: str) -> str:
+    """The usual one, or another one where only that stands in the head."""
+    with pa.input_stream(str(path), compression=packing) as stream:
+        head = stream.read(2**16).decode(encoding, errors="replace").partition("\n")[0]
+    return usual if usual in head else next((d for d in OTHERS if d in head), usual)
 
 
 def _check_content(path: Path) -> None:
@@ -98,10 +158,10 @@ def _check_content(path: Path) -> None:
         ) from error
     if not head:
         raise DiffmgError(f"a table must have a head and rows, but got an empty file: {str(path)!r}")
-    wanted = MAGIC.get(path.suffix)
+    wanted = MAGIC.get(path.suffix.lower())
     found = next((ending for ending, magic in MAGIC.items() if head.startswith(magic)), None)
     if (wanted is not None and not head.startswith(wanted)) or (wanted is None and found is not None):
         looks = f"the start of {found!r}" if found else f"{head!r}"
         raise DiffmgError(
-            f"the content of {path.name!r} must be what its ending says, but got {looks}; rename the file"
+            f"the content of {path.name!r} must be what its ending says, but got {looks}; rename or convert the file"
         )

@@ -12,11 +12,13 @@ import torch.nn.functional as F  # noqa: N812
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from diffmg.arrow import as_column
 from diffmg.errors import DiffmgError, unknown
 from diffmg.fingerprint import fingerprint
 from diffmg.graph import HeteroGraph
 from diffmg.metrics import accuracy, macro_f1, micro_f1
 from diffmg.task._base import Part, Task
+from diffmg.task.labels import Shares, class_numbers, random_split, split_numbers
 
 METRICS = ("macro_f1", "micro_f1", "accuracy")
 
@@ -59,6 +61,30 @@ class NodeClassification(Task):
         _check_training_classes(values[parts["train"]], names)
         tensors = {part: torch.from_numpy(index) for part, index in parts.items()}
         return cls(target, torch.from_numpy(values.astype(np.int64)), tensors, names, metric)
+
+    @classmethod
+    def from_column(
+        cls,
+        target: str,
+        column: Any,
+        *,
+        split: Any = None,
+        shares: Shares = (0.6, 0.2, 0.2),
+        seed: int = 0,
+        metric: str = "macro_f1",
+    ) -> NodeClassification:
+        """Build from a column of labels in the order of the nodes: a list, or one of numpy, pandas, polars or Arrow.
+
+        Labels may be text or numbers; None and NaN are nodes without one. `split` is a column of train, val, test or
+        nothing; without it each class is divided by `shares`, at random from `seed`.
+        """
+        labels, classes = class_numbers(as_column(column, "the labels"), "the labels")
+        parts = (
+            random_split(labels, shares, seed)
+            if split is None
+            else split_numbers(as_column(split, "the split"), "the split")
+        )
+        return cls.build(target, labels, **parts, classes=classes, metric=metric)
 
     @property
     def target_types(self) -> tuple[str, ...]:

@@ -1,0 +1,93 @@
+"""Compares the files and counts of a data set with its card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import torch
+from torch import Tensor
+
+from diffmg.datasets._base import DATASETS, find_file
+from diffmg.datasets._card import Card, StoredFile
+from diffmg.datasets._digest import content_digest, file_digest
+from diffmg.errors import DiffmgError, MissingDataError
+from diffmg.task import NodeClassification, Recommendation, Task
+from diffmg.train.problem import Problem
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one comparison gave."""
+
+    what: str
+    state: Literal["ok", "missing", "differs"]
+    note: str = ""
+
+
+def verify_dataset(name: str, root: Path | None = None) -> tuple[Check, ...]:
+    """Check every file of a data set by its hash, and what is loaded from them by its counts."""
+    dataset = DATASETS.get(name)(name)
+    card = dataset.card()
+    checks = verify_files(card, root)
+    try:
+        problem = dataset.load(root=root, size=None, seed=0)
+    except MissingDataError:
+        return (*checks, Check("counts", "missing", "needs the files"))
+    except DiffmgError as error:
+        return (*checks, Check("counts", "differs", str(error)))
+    found = list(differences(card, problem))
+    return (*checks, Check("counts", "differs" if found else "ok", "; ".join(found)))
+
+
+def verify_files(card: Card, root: Path | None = None) -> tuple[Check, ...]:
+    """Check every file of a card by its hash."""
+    return tuple(_verify_file(file, root) for file in card.files)
+
+
+def differences(card: Card, problem: Problem) -> Iterator[str]:
+    """Counts of a network that are not those of its card."""
+    yield from _differing("nodes", card.nodes, problem.graph.num_nodes)
+    yield from _differing("edges", card.edges, {r: matrix.nnz for r, matrix in problem.graph.adjacency.items()})
+    parts = class_counts(problem.task)
+    for part, expected in card.parts.items():
+        yield from _differing(part, expected, parts.get(part, {}))
+
+
+def class_counts(task: Task) -> dict[str, dict[str, int]]:
+    """Labelled nodes or pairs of each class, by part."""
+    if isinstance(task, NodeClassification):
+        labels = {part: task.labels[index] for part, index in task.parts.items()}
+        return {part: _counts(found, task.classes) for part, found in labels.items()}
+    if isinstance(task, Recommendation):
+        return {part: _counts(pairs.labels.long(), ("negative", "positive")) for part, pairs in task.parts.items()}
+    return {}
+
+
+def _counts(labels: Tensor, classes: tuple[object, ...]) -> dict[str, int]:
+    found = labels.sum(dim=0) if labels.ndim == 2 else torch.bincount(labels, minlength=len(classes))
+    return dict(zip(map(str, classes), found.tolist(), strict=True))
+
+
+def _differing(what: str, expected: Mapping[K, int], found: Mapping[K, int]) -> Iterator[str]:
+    for name in dict.fromkeys([*expected, *found]):
+        if expected.get(name) != found.get(name):
+            yield f"{what} of '{name}' must be {expected.get(name)}, but got {found.get(name)}"
+
+
+def _verify_file(file: StoredFile, root: Path | None) -> Check:
+    try:
+        path = find_file(root, file.name)
+    except MissingDataError:
+        return Check(file.name, "missing")
+    try:
+        found = content_digest(path)
+    except DiffmgError as error:
+        return Check(file.name, "differs", str(error))
+    if found != file.content:
+        return Check(file.name, "differs", f"the content must have the sha256 {file.content}, but got {found}")
+    return Check(file.name, "ok", "" if file_digest(path) == file.sha256 else "same content, packed otherwise")

@@ -1,0 +1,167 @@
+"""What a database says of itself: tables, columns by kind, primary and foreign keys."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+Kind = Literal["yes or no", "integer", "number", "date", "moment", "text", "any", "other"]
+"""Of a column; `any` is SQLite's column without a type, `other` can be no feature."""
+
+DUCKDB_KINDS: dict[str, Kind] = {
+    "BOOLEAN": "yes or no",
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), "integer"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), "integer"),
+    **dict.fromkeys(("DECIMAL", "FLOAT", "DOUBLE"), "number"),
+    "DATE": "date",
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), "moment"),
+    **dict.fromkeys(("VARCHAR", "UUID", "ENUM"), "text"),
+}
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """Columns that hold the key of a row of another table."""
+
+    columns: tuple[str, ...]
+    table: str
+    refers: tuple[str, ...]
+    """The columns of the other table, in the order of `columns`."""
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table of a database."""
+
+    name: str
+    columns: Mapping[str, Kind]
+    primary: tuple[str, ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Columns of primary and foreign keys."""
+        return frozenset(self.primary).union(*(key.columns for key in self.foreign))
+
+    def without(self, dropped: Collection[ForeignKey]) -> DatabaseTable:
+        """The same table without some foreign keys; their columns are no features either."""
+        left = replace(self, foreign=tuple(key for key in self.foreign if key not in dropped))
+        lost: set[str] = set().union(*(key.columns for key in dropped)) - left.keys
+        return replace(left, columns={c: "other" if c in lost else kind for c, kind in self.columns.items()})
+
+
+def read_catalogue(connection: Connection) -> dict[str, DatabaseTable]:
+    """The tables of the schema that the connection opens, by name; views are left out."""
+    found = _from_duckdb(connection) if connection.dialect.name == "duckdb" else _from_inspector(connection)
+    tables = {table.name: table for table in sorted(found, key=lambda t: t.name)}
+    for name, table in tables.items():
+        tables[name] = _with_matched_keys(table, tables)
+    return {name: _with_kinds_of_keys(table, tables) for name, table in tables.items()}
+
+
+def _from_inspector(connection: Connection) -> Iterable[DatabaseTable]:
+    import sqlalchemy as sa
+
+    inspector = sa.inspect(connection)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sa.exc.SAWarning)
+        columns = inspector.get_multi_columns()
+        primary = inspector.get_multi_pk_constraint()
+        foreign = inspector.get_multi_foreign_keys()
+    untyped: Kind = "any" if connection.dialect.name == "sqlite" else "other"
+    for place, found in columns.items():
+        kinds = {str(c["name"]): _kind(c["type"], untyped) for c in found}
+        keys = [
+            ForeignKey(tuple(k["constrained_columns"]), k["referred_table"], tuple(k["referred_columns"]))
+            for k in foreign.get(place, [])
+            if k["referred_schema"] is None
+        ]
+        own = primary.get(place)
+        yield DatabaseTable(str(place[1]), kinds, tuple(own["constrained_columns"] if own else ()), tuple(keys))
+
+
+def _kind(of: Any, untyped: Kind) -> Kind:
+    import sqlalchemy as sa
+
+    of = getattr(of, "data_type", of)  # a domain of PostgreSQL stands for another type
+    if isinstance(of, sa.Numeric) and of.scale == 0:
+        return "integer"
+    kinds: tuple[tuple[Any, Kind], ...] = (
+        (sa.Boolean, "yes or no"),
+        (sa.Integer, "integer"),
+        ((sa.Numeric, sa.Float), "number"),
+        (sa.DateTime, "moment"),
+        (sa.Date, "date"),
+        ((sa.String, sa.Uuid), "text"),
+        (sa.types.NullType, untyped),
+    )
+    return next((kind for type_, kind in kinds if isinstance(of, type_)), "other")
+
+
+def _from_duckdb(connection: Connection) -> Iterable[DatabaseTable]:
+    """By DuckDB's own functions: its dialect's inspector asks for catalogues of PostgreSQL that DuckDB lacks."""
+    here = "database_name = current_database() AND schema_name = current_schema()"
+    columns: dict[str, dict[str, Kind]] = {}
+    asked = f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {here} ORDER BY column_index"
+    for table, column, type_ in connection.exec_driver_sql(asked):
+        columns.setdefault(table, {})[column] = _duckdb_kind(type_)
+    primary: dict[str, tuple[str, ...]] = {}
+    foreign: dict[str, list[ForeignKey]] = {}
+    asked = (
+        "SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names "
+        f"FROM duckdb_constraints() WHERE {here}"
+    )
+    for table, type_, names, other, refers in connection.exec_driver_sql(asked):
+        if type_ == "PRIMARY KEY":
+            primary[table] = tuple(names)
+        elif type_ == "FOREIGN KEY":
+            foreign.setdefault(table, []).append(ForeignKey(tuple(names), other, tuple(refers)))
+    tables = connection.exec_driver_sql(f"SELECT table_name FROM duckdb_tables() WHERE {here}").scalars()
+    return [DatabaseTable(t, columns[t], primary.get(t, ()), tuple(foreign.get(t, ()))) for t in tables]
+
+
+def _duckdb_kind(type_: str) -> Kind:
+    if type_.startswith("DECIMAL") and type_.endswith(",0)"):
+        return "integer"
+    name = type_.partition("(")[0]
+    return "other" if type_.endswith("]") else DUCKDB_KINDS.get(name, "other")
+
+
+def _with_matched_keys(table: DatabaseTable, tables: Mapping[str, DatabaseTable]) -> DatabaseTable:
+    """Foreign keys once each, in the order of the columns; those that refer to nothing are dropped."""
+    matched = {key: _matched(key, tables) for key in table.foreign}
+    table = table.without([key for key, found in matched.items() if found is None])
+    order = list(table.columns)
+    keys = {found for found in matched.values() if found is not None}
+    place = {key: ([order.index(c) for c in key.columns], key.table, key.refers) for key in keys}
+    return replace(table, foreign=tuple(sorted(keys, key=place.__getitem__)))
+
+
+def _matched(key: ForeignKey, tables: Mapping[str, DatabaseTable]) -> ForeignKey | None:
+    """The key with names as the tables have them, for SQLite takes any case; None where there is no such column."""
+    name = _spelled(key.table, tables)
+    if name is None:
+        return None
+    refers = [_spelled(column, tables[name].columns) for column in key.refers or tables[name].primary]
+    if len(refers) != len(key.columns):
+        return None
+    known = tuple(column for column in refers if column is not None)
+    return ForeignKey(key.columns, name, known) if len(known) == len(refers) else None
+
+
+def _spelled(name: str, known: Iterable[str]) -> str | None:
+    names = list(known)
+    return name if name in names else next((n for n in names if n.lower() == name.lower()), None)
+
+
+def _with_kinds_of_keys(table: DatabaseTable, tables: Mapping[str, DatabaseTable]) -> DatabaseTable:
+    """Columns of foreign keys are read as the kind they refer to: SQLite lets the two differ."""
+    kinds = dict(table.columns)
+    for key in table.foreign:
+        kinds |= {c: tables[key.table].columns[r] for c, r in zip(key.columns, key.refers, strict=True)}
+    return replace(table, columns=kinds)

@@ -1,0 +1,140 @@
+"""Databases are opened to be read, never to be written; a failure says what to do and keeps the password."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from diffmg.errors import DiffmgError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection, Engine
+
+CONNECT_SECONDS = 10
+"""How long a server may take to answer; `?connect_timeout=` in the address says otherwise."""
+EXTRA = "pip install 'diffmg[sql]'"
+PASSWORD = re.compile(r"(?<=://)([^:/@?]*):([^@]*)(?=@)|(?<=[?&])(password)=([^&]*)")
+
+
+def without_password(address: str) -> str:
+    """The address as it may be shown and saved; PostgreSQL then takes the password from PGPASSWORD or ~/.pgpass."""
+    bare = PASSWORD.sub(lambda found: found[1] or "", address)
+    return re.sub(r"&&+", "&", bare).replace("?&", "?").rstrip("?&") if bare != address else address
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Connection]:
+    """A connection that only reads."""
+    engine = _opened(address)
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        with engine.connect() as connection:
+            yield _reading(connection)
+    except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
+        raise DiffmgError(
+            f"a database must be there and be readable, but got {without_password(address)!r}: "
+            f"{_told(error, address)}; check the address, the rights, and that it is a whole database"
+        ) from error
+    finally:
+        engine.dispose()
+
+
+def _opened(address: str) -> Engine:
+    try:
+        from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+    except ImportError as error:
+        raise _no_extra(address, error) from error
+    try:
+        return _engine(address)
+    except DiffmgError:
+        raise
+    except (ImportError, NoSuchModuleError) as error:
+        raise _no_extra(address, error) from error
+    except (ArgumentError, ValueError) as error:
+        raise DiffmgError(
+            "an address is written postgresql://user@server:port/database, "
+            f"but got {_hidden(address)!r}: {_told(error, address)}"
+        ) from error
+
+
+def _engine(address: str) -> Engine:
+    from sqlalchemy import make_url
+
+    if "://" not in address:
+        return _file_engine(Path(address))
+    if address.partition("?")[0].count("@") > 1:
+        raise DiffmgError(
+            f"an address has one '@', before the server, but got more in {_hidden(address)!r}; "
+            "write an '@' of a password as %40"
+        )
+    url = make_url(re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", address))
+    if url.get_backend_name() in ("sqlite", "duckdb"):
+        return _file_engine(Path(url.database or ""))
+    return _server_engine(url)
+
+
+def _file_engine(path: Path) -> Engine:
+    """By its content: files of SQLite and of DuckDB often have the same ending."""
+    from sqlalchemy import URL, NullPool, create_engine
+
+    if not path.exists():
+        raise DiffmgError(f"a database must be a file or an address, but got no file at {str(path)!r}")
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise DiffmgError(f"a database must be a file that can be read, but got {str(path)!r}: {error}") from error
+    if not head:
+        raise DiffmgError(f"a database must have tables, but got an empty file: {str(path)!r}")
+    if head.startswith(b"SQLite format 3\0"):
+        uri = f"file:{quote(str(path.resolve()))}?mode=ro"
+        return create_engine("sqlite://", creator=partial(sqlite3.connect, uri, uri=True), poolclass=NullPool)
+    if head[8:12] == b"DUCK":
+        options = {"read_only": True, "config": {"autoinstall_known_extensions": False}}
+        return create_engine(URL.create("duckdb", database=str(path)), connect_args=options, poolclass=NullPool)
+    raise DiffmgError(
+        f"a database file must be of SQLite or DuckDB, but got {str(path)!r}, which starts with {head[:8]!r}"
+    )
+
+
+def _server_engine(url: URL) -> Engine:
+    from sqlalchemy import NullPool, create_engine
+
+    bounded = url.get_backend_name() == "postgresql" and "connect_timeout" not in url.query
+    options = {"connect_timeout": CONNECT_SECONDS} if bounded else {}
+    return create_engine(url, connect_args=options, poolclass=NullPool)
+
+
+def _reading(connection: Connection) -> Connection:
+    """All tables as they were at one moment, times in UTC; nothing can be written."""
+    if connection.dialect.name == "postgresql":
+        connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        connection.exec_driver_sql("SET TIME ZONE 'UTC'")
+    return connection
+
+
+def _no_extra(address: str, error: Exception) -> DiffmgError:
+    return DiffmgError(
+        f"a database needs its packages, but got {without_password(address)!r} and: {error}; install them: {EXTRA}"
+    )
+
+
+def _told(error: Exception, address: str) -> str:
+    """What the driver says, on one line and without the password."""
+    text = " ".join(str(getattr(error, "orig", None) or error).split())
+    for found in PASSWORD.finditer(address):
+        for secret in {found[2] or found[4] or "", unquote(found[2] or found[4] or "")} - {""}:
+            text = text.replace(secret, "***")
+    return text
+
+
+def _hidden(address: str) -> str:
+    """An address that may be malformed, without all that might be its password."""
+    return re.sub(r"(?<=://)(.*)@", "***@", without_password(address))

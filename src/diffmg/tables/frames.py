@@ -1,0 +1,89 @@
+"""A network from tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from diffmg.errors import DiffmgError, unknown
+from diffmg.graph import HeteroGraph
+from diffmg.graph_checks import checked_relation
+from diffmg.schema import Relation
+from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
+from diffmg.tables.network import build_network
+from diffmg.tables.reading import as_table, column
+
+WEIGHT = "weight"
+"""The column of a relation's table that holds weights, where there is one."""
+
+
+def graph_from_tables(
+    nodes: Mapping[str, Any],
+    relations: Mapping[tuple[str, str, str], Any],
+    *,
+    ids: Mapping[str, str | Sequence[str]] | None = None,
+    drop: Mapping[str, Sequence[str]] | None = None,
+    on_unknown: OnUnknown = "error",
+    reverse: bool = True,
+) -> HeteroGraph:
+    """What `HeteroGraph.from_tables` does: the tables and options become a description."""
+    for option, given in (("ids", ids), ("drop", drop)):
+        for node_type in given or {}:
+            if node_type not in nodes:
+                raise unknown(f"node type in `{option}`:", node_type, nodes)
+    tables = {f"nodes {t!r}": as_table(table, f"nodes {t!r}") for t, table in nodes.items() if table is not None}
+    keys = {t: _keys((ids or {}).get(t), tables.get(f"nodes {t!r}")) for t in nodes}
+    described = {t: _node_table(t, keys[t], (drop or {}).get(t, ()), tables.get(f"nodes {t!r}")) for t in nodes}
+    links = {}
+    for (name, relation), table in zip(by_name(relations).items(), relations.values(), strict=True):
+        tables[name] = as_table(table, f"relation {name!r}")
+        links[name] = _relation_table(name, relation, keys, tables[name], reverse)
+    network = build_network(Description(described, links, on_unknown=on_unknown), tables)
+    return network.graph(network.edges, dict.fromkeys(links, reverse))
+
+
+def _keys(given: str | Sequence[str] | None, table: pa.Table | None) -> tuple[str, ...]:
+    """The columns of ids: those given, or the first."""
+    if given is not None:
+        return (given,) if isinstance(given, str) else tuple(given)
+    return () if table is None else tuple(table.column_names[:1])
+
+
+def _node_table(node_type: str, keys: tuple[str, ...], drop: Sequence[str], table: pa.Table | None) -> NodeTable:
+    if table is None:
+        return NodeTable()
+    if isinstance(drop, str):
+        raise DiffmgError(f"`drop` must map a node type to a list of columns, but got {drop!r} for {node_type!r}")
+    for name in drop:
+        column(table, name, f"nodes {node_type!r}")
+    features = tuple(name for name in table.column_names if name not in (*keys, *drop))
+    return NodeTable(f"nodes {node_type!r}", keys, features)
+
+
+def by_name(relations: Iterable[Relation | tuple[str, str, str]]) -> dict[str, Relation]:
+    """Each relation by its name, or by all of it where several have that name."""
+    given = [checked_relation(relation) for relation in relations]
+    names = [relation.name for relation in given]
+    return {r.name if names.count(r.name) == 1 else str(r): r for r in given}
+
+
+def _relation_table(
+    name: str, relation: Relation, keys: Mapping[str, tuple[str, ...]], table: pa.Table, reverse: bool
+) -> RelationTable:
+    """The first columns are the ids of the source, the next those of the target."""
+    first, second = (max(1, len(keys.get(end, ()))) for end in (relation.source, relation.target))
+    columns = table.column_names
+    if len(columns) < first + second:
+        raise DiffmgError(
+            f"the table of relation {name!r} must start with {first + second} columns of ids, but got {columns}"
+        )
+    return RelationTable(
+        name,
+        (relation.source, *columns[:first]),
+        (relation.target, *columns[first : first + second]),
+        weight=WEIGHT if WEIGHT in columns[first + second :] else None,
+        both=reverse,
+        name=relation.name,
+    )

@@ -1,0 +1,46 @@
+"""Columns that tell the label by their name, and so must not be features."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+SMALL_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are at be been by date day days did does flag for had has in is month months next of on or quarter "
+        "since the time to until was week weeks were will within year years",
+    )
+)
+"""Words of a label that say nothing about what it is."""
+ENDINGS = ("ation", "ated", "ment", "ness", "ing", "ion", "ity", "ate", "al", "ed", "er", "es", "s", "e")
+"""What is cut from a word to find its stem, the first that fits."""
+SHORTEST_STEM = 3
+
+
+def held_back(label: str, columns: Iterable[str]) -> tuple[str, ...]:
+    """The other columns whose names hold the stem of the label: `churned` holds back `churned_at`, `churn_reason`."""
+    stems = [_stem(word) for word in _words(label) if word not in SMALL_WORDS]
+    stems = stems or [_stem(word) for word in _words(label)]
+    if not stems:
+        return ()
+    return tuple(c for c in columns if c != label and _holds([_stem(w) for w in _words(c)], stems))
+
+
+def _words(name: str) -> list[str]:
+    """Words of a name in snake_case or CamelCase, without numbers."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return re.findall(r"[^\W\d_]+", apart.lower())
+
+
+def _stem(word: str) -> str:
+    for ending in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
+            word = word.removesuffix(ending)
+            break
+    doubled = len(word) > SHORTEST_STEM and word[-1] == word[-2]
+    return word[:-1] if doubled else word
+
+
+def _holds(words: list[str], part: list[str]) -> bool:
+    return any(words[i : i + len(part)] == part for i in range(len(words)))
