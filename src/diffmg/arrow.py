@@ -34,7 +34,10 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values without dictionaries, all text of one type."""
+    """The same values without dictionaries, all text of one type, UUIDs as text."""
+    if isinstance(values.type, pa.BaseExtensionType):
+        texts = [None if value is None else str(value) for value in values.to_pylist()]
+        return pa.chunked_array([pa.array(texts, pa.string())])
     if pa.types.is_dictionary(values.type):
         kind = _text_or(values.type.value_type)
         return pa.chunked_array([c.dictionary.cast(kind).take(c.indices) for c in values.chunks], kind)

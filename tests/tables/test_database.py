@@ -110,7 +110,7 @@ def test_the_network_is_what_the_tables_say(shop: str) -> None:
     named = zip(graph.ids_of("order")[contents[0]], graph.ids_of("products")[contents[1]], strict=True)
     assert set(named) == {(f"{shop}/{no}", product) for shop, no, product in data["order_products"]}
     guests = sum(row[2] is None for row in data["order"])
-    assert f"relation order_customer: {guests} rows without a customers, left out" in graph.notes
+    assert [n for n in graph.notes if n.startswith(f"relation order_customer: {guests} rows ")]
 
 
 def test_the_planted_joins_are_found_in_the_bare_database(shop: str) -> None:

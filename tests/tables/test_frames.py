@@ -111,7 +111,10 @@ def test_unknown_ids():
         ({"relations": {("author", "paper"): LINKS}}, "a relation is (source, name, target), but got"),
         ({"relations": {WROTE: {"a": ["bob"]}}}, "the table of relation 'wrote' must start with 2 columns of ids"),
         ({"relations": {WROTE: {"a": ["bob"], "p": ["7"]}}}, "ids of paper in relation 'wrote' must be of one type"),
-        ({"relations": {WROTE: {"a": ["bob"], "p": [[7]]}}}, "ids of paper in relation 'wrote' must be of one type"),
+        (
+            {"relations": {WROTE: {"a": ["bob"], "p": [[7]]}}},
+            "ids in column 'p' of relation 'wrote' must be text or whole numbers, but got list<",
+        ),
     ],
 )
 def test_what_does_not_fit(more, message):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import datetime
 import re
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from diffmg.errors import DiffmgError
-from diffmg.tables.reading import as_table, column, is_guessed, key_column, read_table
+from diffmg.tables.reading import MAGIC, as_table, column, is_guessed, key_column, read_table
 
 TABLE = pa.table({"id": [1, 2, 3], "name": ["Ann", "Bo, Co", "Dé"], "age": [1.5, None, 3.0]})
 
@@ -178,6 +182,20 @@ def test_a_file_cut_short(tmp_path, name):
         read_table(path)
 
 
+@given(
+    st.sampled_from(["a.csv", "a.tsv", "a.parquet", "a.csv.gz", "a.csv.zst"]),
+    st.one_of(st.binary(), st.text('ab01;,\t\n\r"é ').map(str.encode)),
+    st.booleans(),
+)
+def test_any_bytes_are_a_table_or_an_error_that_says_so(tmp_path_factory, name, content, marked):
+    path = tmp_path_factory.mktemp("any") / name
+    path.write_bytes((MAGIC.get(path.suffix, b"") if marked else b"") + content)
+    try:
+        assert read_table(path).num_rows > 0
+    except DiffmgError as error:
+        assert name in str(error)
+
+
 def frames() -> list[Any]:
     columns = {"id": [1, 2], "name": ["x", None]}
     return [columns, pa.table(columns), pa.RecordBatch.from_pydict(columns), pa.table(columns).to_reader()]
@@ -273,6 +291,22 @@ def test_ids_come_in_few_types(values, wanted, kind):
     found = key_column(pa.table({"id": values}), ["id"], "it")
     assert found.to_pylist() == wanted
     assert found.type == kind
+
+
+def test_ids_may_be_uuids(tmp_path):
+    given = [uuid.UUID(int=5), None]
+    values = pa.array([None if u is None else u.bytes for u in given], pa.uuid())
+    parquet.write_table(pa.table({"id": values}), tmp_path / "a.parquet")
+    for table in (pa.table({"id": values}), read_table(tmp_path / "a.parquet")):
+        assert key_column(table, ["id"], "it").to_pylist() == [str(given[0]), None]
+
+
+@pytest.mark.parametrize("values", [[[1]], [{"x": 1}], [b"x"], [datetime.time(1)], [datetime.timedelta(1)]])
+@pytest.mark.parametrize("names", [["id"], ["other", "id"]])
+def test_ids_are_text_or_numbers(values, names):
+    table = pa.table({"id": values, "other": [1]})
+    with pytest.raises(DiffmgError, match=r"ids in column 'id' of it must be text or whole numbers, but got \w+"):
+        key_column(table, names, "it")
 
 
 def test_several_columns_make_one_id():

@@ -26,6 +26,17 @@ MAGIC = {
     ".xlsx": b"PK\x03\x04",
     ".sqlite": b"SQLi",
 }
+KEYS = (
+    pa.types.is_string,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_boolean,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+    pa.types.is_null,
+)
+"""What ids may be."""
 GUESSED = {b"types": b"guessed"}
 """Marks tables from text, whose columns have no types but those their values look like."""
 
@@ -80,6 +91,9 @@ def column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
 def key_column(table: pa.Table, names: Sequence[str], what: str) -> pa.ChunkedArray:
     """A column of ids; several columns become one text each row, joined by '/', missing where one of them is."""
     columns = [plain(column(table, name, what)) for name in names]
+    for name, values in zip(names, columns, strict=True):
+        if not any(is_kind(values.type) for is_kind in KEYS):
+            raise DiffmgError(f"ids in column {name!r} of {what} must be text or whole numbers, but got {values.type}")
     if len(columns) == 1:
         return columns[0]
     texts = [c.cast(pa.string()) for c in columns]
