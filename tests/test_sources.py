@@ -80,3 +80,10 @@ def test_only_the_papers_data_sets_have_published_settings(library: str) -> None
     assert published_for("dblp") is not None
     assert published_for("academic:400") is None
     assert published_for(library) is None
+
+
+def test_an_address_with_a_password_is_refused_and_not_shown() -> None:
+    with pytest.raises(DiffmgError, match="an address must be without a password") as told:
+        describe("postgresql://me:hush@here/shop", {"target": "customers.churned"})
+    assert "hush" not in str(told.value)
+    assert "PGPASSWORD" in str(told.value)

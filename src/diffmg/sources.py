@@ -35,6 +35,7 @@ def describe(data: str, options: Mapping[str, Any]) -> Description:
     for name in options:
         if name not in OPTIONS:
             raise unknown("option of the data:", name, OPTIONS)
+    _check_no_password(data)
     if not is_database(data):
         if "target" in options or "as_of" in options:
             raise DiffmgError(f"a target and a time are for databases, but got {dict(options)} for {data!r}")
@@ -50,6 +51,18 @@ def describe(data: str, options: Mapping[str, Any]) -> Description:
     return replace(description, on_unknown=options.get("on_unknown", description.on_unknown))
 
 
+def _check_no_password(data: str) -> None:
+    """An address is written into run files and messages, so it must not hold a password."""
+    from diffmg.tables.connecting import without_password
+
+    bare = without_password(data)
+    if bare != data:
+        raise DiffmgError(
+            f"an address must be without a password, which would be written into files, but got one for {bare!r}; "
+            "give it in PGPASSWORD or ~/.pgpass"
+        )
+
+
 def open_problem(
     data: str, *, root: Path | None = None, seed: int = 0, options: Mapping[str, Any] | None = None
 ) -> Problem:
@@ -62,25 +75,11 @@ def open_problem(
                 f"a target, a time and unknown ids are for own tables, but got {dict(options)} for {data!r}"
             )
         return load_dataset(data, root=root, seed=seed)
-    from diffmg.tables import problem_from_tables
+    from diffmg.tables.problem import problem_from_tables, read_tables
 
     description = describe(data, options or {})
     folder = Path() if is_database(data) else Path(data).parent
-    return problem_from_tables(description, _tables(description, folder))
-
-
-def _tables(description: Description, folder: Path) -> dict[str, Any]:
-    """The tables a description names: of its database, or files in its folder."""
-    if description.database is not None:
-        from diffmg.tables.database import read_database
-
-        address = description.database
-        placed = description if "://" in address else replace(description, database=str(folder / address))
-        return dict(read_database(placed))
-    from diffmg.tables.reading import read_table
-
-    names = {n.table for n in description.nodes.values() if n.table} | {r.table for r in description.relations.values()}
-    return {name: read_table(folder / name, description.encoding) for name in sorted(names)}
+    return problem_from_tables(description, read_tables(description, folder))
 
 
 def published_for(data: str) -> Published | None:

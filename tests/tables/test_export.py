@@ -87,6 +87,11 @@ def test_classes_keep_their_order(tmp_path, classes):
     assert (again.labels.tolist(), again.metric) == ([0, 1, -1, 1], "accuracy")
 
 
+def test_classes_of_several_types_become_text(tmp_path):
+    task = NodeClassification.build("a", [0, 1, -1, 1], train=[0, 1], val=[3], classes=(1, "x"))
+    assert read_problem(export_tables(Problem(SMALL, task), tmp_path / "it")).task.classes == ("1", "x")
+
+
 def test_several_labels_a_node_come_back(tmp_path):
     labels = [[0, 1], [1, 1], [1, 0], [-1, -1]]
     task = NodeClassification.build("a", labels, train=[0, 1], val=[2], classes=["x", "y"])

@@ -25,6 +25,8 @@ def demo(
     device: common.Device = "auto",
 ) -> None:
     """Search, train and score on a built-in network, beside a random meta graph and features alone."""
+    import torch
+
     from diffmg.datasets import DATASETS, load_dataset, parse_name
     from diffmg.drawing import draw_all
     from diffmg.experiment import Experiment
@@ -32,6 +34,7 @@ def demo(
     from diffmg.plan import Plan
     from diffmg.report import write_report
 
+    torch.set_num_threads(1)  # on a network this small threads cost more than they save, most of all on busy cores
     problem = load_dataset(name)
     say(f"{name}: {DATASETS.get(parse_name(name)[0]).summary}")
     folder = RunFolder.create(_free(out))

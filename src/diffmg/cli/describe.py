@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,8 +32,16 @@ def describe(
     description = make_description(data, common.data_options(target, as_of, None))
     show_description(description)
     if out is not None:
-        write_description(out, description)
+        write_description(out, _placed(description, out.parent))
         say(f"written to {out}")
+
+
+def _placed(description: Description, folder: Path) -> Description:
+    """The description with its database as seen from the folder it is written to."""
+    address = description.database
+    if address is None or "://" in address:
+        return description
+    return replace(description, database=os.path.relpath(address, folder))
 
 
 def show_description(description: Description) -> None:
@@ -45,4 +55,8 @@ def show_description(description: Description) -> None:
     for name, relation in description.relations.items():
         relations.add_row(name, relation.source[0], relation.target[0], relation.table)
     console.print(relations)
-    say(f"task: {description.task}")
+    task = description.task
+    say(f"task: {task}")
+    held_back = getattr(task, "held_back", ())
+    if held_back:
+        say(f"held back, since they may tell the label: {', '.join(held_back)}")

@@ -84,8 +84,12 @@ def build_network(description: Description, tables: Mapping[str, pa.Table]) -> N
                 features[node_type] = encoded.matrix
     edges = {}
     for name, relation in description.relations.items():
-        edges[name], more = _edges(name, relation, tables[relation.table], ids, description.on_unknown)
+        found, more = _edges(name, relation, tables[relation.table], ids, description.on_unknown)
         notes += more
+        if len(found.rows):
+            edges[name] = found
+        else:
+            notes.append(f"relation {name}: no edges, left out")
     return Network({t: keys.values for t, keys in ids.items()}, features, edges, tuple(notes))
 
 

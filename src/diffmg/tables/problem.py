@@ -35,7 +35,13 @@ def read_graph(path: Path | str) -> HeteroGraph:
 
 
 def read_tables(description: Description, folder: Path) -> dict[str, pa.Table]:
-    """The files that a description names."""
+    """The tables that a description names: of its database, or files; both are looked for in `folder`."""
+    if description.database is not None:
+        from diffmg.tables.database import read_database
+
+        address = description.database
+        placed = description if "://" in address else replace(description, database=str(folder / address))
+        return dict(read_database(placed))
     return {name: read_table(folder / name, description.encoding) for name in description.tables}
 
 
