@@ -183,9 +183,17 @@ def test_edges_to_unknown_ids_can_be_left_out():
 def test_a_relation_of_unknown_ids_alone():
     with pytest.raises(
         DiffmgError,
-        match="relation 'author -wrote-> paper' a network needs one or more relations, but got 0, but got 0",
+        match="a network needs one or more relations, but got 0",
     ):
         graph_of(replace(DESCRIPTION, on_unknown="drop"), wrote={"who": ["eve"], "what": [5]})
+
+
+def test_a_relation_without_edges_is_left_out():
+    cites = RelationTable("cites", ("paper", "a"), ("paper", "b"))
+    description = replace(DESCRIPTION, relations={**DESCRIPTION.relations, "cites": cites})
+    graph = graph_of(description, cites={"a": [None, 5], "b": [7, None]})
+    assert graph.schema.relations == (WROTE, BACK)
+    assert graph.notes[-1] == "relation cites: no edges, left out"
 
 
 def test_keys_that_are_null_are_left_out_and_counted():

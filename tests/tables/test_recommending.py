@@ -116,6 +116,16 @@ def test_unknown_rating_column():
         problem_of(description)
 
 
+def test_a_relation_without_edges():
+    with pytest.raises(DiffmgError, match="the relation of the task must have edges, but got none in 'rated'"):
+        problem_of(user=[None] * 100)
+
+
+def test_nothing_that_was_liked():
+    with pytest.raises(DiffmgError, match="train needs positive and negative pairs, but got 0 positive"):
+        problem_of(stars=[1] * 100)
+
+
 def test_pairs_rated_twice_count_once():
     table = {name: [*values, *values] for name, values in ratings().items()}
     table["stars"][100:] = [1] * 100

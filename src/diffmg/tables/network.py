@@ -68,6 +68,7 @@ class _Keys:
 
     @classmethod
     def read(cls, table: pa.Table, names: Sequence[str], what: str) -> _Keys:
+        """The ids in these columns of a table."""
         return cls(key_column(table, names, what), is_guessed(table))
 
 
@@ -90,6 +91,8 @@ def build_network(description: Description, tables: Mapping[str, pa.Table]) -> N
             edges[name] = found
         else:
             notes.append(f"relation {name}: no edges, left out")
+    if not edges:
+        raise DiffmgError(f"a network needs one or more relations, but got {len(edges)} with edges; {notes}")
     return Network({t: keys.values for t, keys in ids.items()}, features, edges, tuple(notes))
 
 

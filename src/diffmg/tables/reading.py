@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def as_table(given: Any, what: str) -> pa.Table:
 
 def column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
     """A column by name; an unknown one raises with the nearest."""
-    if name not in table.column_names:
+    if table.schema.get_field_index(name) < 0:
         raise unknown(f"column of {what}:", name, table.column_names)
     return table.column(name)
 
@@ -106,7 +107,7 @@ def is_guessed(table: pa.Table) -> bool:
 
 
 def _checked(table: pa.Table, what: str) -> pa.Table:
-    double = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    double = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
     if double:
         raise DiffmgError(f"every column of {what} must have a name of its own, but got {double} more than once")
     return table
@@ -117,6 +118,7 @@ def _read_text(path: Path, packing: str | None, usual: str, encoding: str) -> pa
     delimiter = _delimiter(path, packing, usual, encoding)
 
     def read(**convert: Any) -> pa.Table:
+        """Read with these options of conversion."""
         with pa.input_stream(str(path), compression=packing) as stream:
             return csv.read_csv(
                 stream,

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from diffmg.errors import DiffmgError
 from diffmg.tables.description import RecommendTable
 from diffmg.tables.network import Edges, Network, numbers
 from diffmg.tables.reading import column
@@ -22,6 +23,8 @@ Split = Mapping[str, NDArray[Any]]
 
 def recommendation(task: RecommendTable, network: Network, table: pa.Table) -> tuple[Recommendation, Edges, list[str]]:
     """The task, the edges of its relation that stay in the network, and what was done."""
+    if task.relation not in network.edges:
+        raise DiffmgError(f"the relation of the task must have edges, but got none in {task.relation!r}")
     edges = network.edges[task.relation]
     stars = _stars(task, table)
     rated = ~np.isnan(stars[edges.rows])
