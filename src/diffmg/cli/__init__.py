@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from diffmg.cli import again, datasets, demo, describe, fit, listing, search, show, use
+from diffmg.cli import again, datasets, demo, describe, export, fit, listing, search, show, use
 from diffmg.cli.common import errors, say
 from diffmg.errors import DiffmgError, MissingDataError
 
@@ -28,6 +28,7 @@ for command in (
     again.resume,
     again.repeat,
     describe.describe,
+    export.export,
     use.score,
     use.predict,
     use.recommend,

@@ -1,0 +1,29 @@
+"""The command that writes a network out as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from diffmg.cli import common
+from diffmg.cli.common import say
+
+
+def export(
+    name: common.Name,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder for the tables.")],
+    target: common.Target = None,
+    as_of: common.AsOf = None,
+    on_unknown: common.OnUnknown = None,
+    data_root: common.DataRoot = None,
+    data_seed: common.DataSeed = 0,
+) -> None:
+    """Write a network and its task as Parquet files with a description, to be read again by `fit`."""
+    from diffmg.sources import open_problem
+    from diffmg.tables.export import export_tables
+
+    options = common.data_options(target, as_of, on_unknown)
+    written = export_tables(open_problem(name, root=data_root, seed=data_seed, options=options), folder)
+    say(f"written to {written}")
