@@ -7,8 +7,6 @@ from diffmg.strategies.diffmg import DiffMG
 from diffmg.task import NodeClassification
 from diffmg.train import Problem, TrainSettings
 from real_data import (
-    assert_published_in_space,
-    assert_trains,
     edges,
     needs_data,
     published,
@@ -59,16 +57,6 @@ def test_features_and_ids_are_those_of_the_source(network: Problem) -> None:
     assert {x.shape[1] for x in network.graph.features.values()} == {334}
     ranges = {t: (int(i.min()), int(i.max())) for t, i in network.graph.ids.items()}
     assert ranges == {"paper": (4057, 18384), "author": (0, 4056), "conference": (18385, 18404)}
-
-
-@needs_data
-def test_the_published_meta_graphs_lie_in_the_search_space(network: Problem) -> None:
-    assert_published_in_space("dblp", network)
-
-
-@needs_data
-def test_two_epochs_train(network: Problem) -> None:
-    assert_trains("dblp", network)
 
 
 def test_the_published_settings_are_those_of_the_authors() -> None:

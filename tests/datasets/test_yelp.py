@@ -7,8 +7,6 @@ from diffmg.strategies.diffmg import DiffMG
 from diffmg.task import Recommendation
 from diffmg.train import Problem, TrainSettings
 from real_data import (
-    assert_published_in_space,
-    assert_trains,
     edges,
     needs_data,
     published,
@@ -59,16 +57,6 @@ def test_half_of_the_pairs_of_a_part_are_chosen_and_none_is_an_edge(network: Pro
         "test": 13418,
     }
     assert task.seen.nnz == 67088
-
-
-@needs_data
-def test_the_published_meta_graphs_lie_in_the_search_space(network: Problem) -> None:
-    assert_published_in_space("yelp", network)
-
-
-@needs_data
-def test_two_epochs_train(network: Problem) -> None:
-    assert_trains("yelp", network)
 
 
 def test_the_published_settings_are_those_of_the_authors() -> None:
