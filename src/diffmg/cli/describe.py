@@ -15,6 +15,7 @@ from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
     from diffmg.tables import Description
+    from diffmg.tables.description import ClassifyTable, RecommendTable
 
 
 def describe(
@@ -55,8 +56,22 @@ def show_description(description: Description) -> None:
     for name, relation in description.relations.items():
         relations.add_row(name, relation.source[0], relation.target[0], relation.table)
     console.print(relations)
-    task = description.task
-    say(f"task: {task}")
-    held_back = getattr(task, "held_back", ())
-    if held_back:
-        say(f"held back, since they may tell the label: {', '.join(held_back)}")
+    for line in _task_lines(description.task):
+        say(line)
+
+
+def _task_lines(task: ClassifyTable | RecommendTable | None) -> list[str]:
+    """The task in words."""
+    if task is None:
+        return ["no task"]
+    from diffmg.tables.description import RecommendTable
+
+    if isinstance(task, RecommendTable):
+        rating = f" by {task.rating} above {task.liked:g}" if task.rating else ""
+        return [f"task: recommend along {task.relation}{rating}; seed {task.seed}"]
+    shares = " / ".join(f"{share:g}" for share in task.shares)
+    split = f"split from column {task.split}" if task.split else f"random split {shares}, seed {task.seed}"
+    lines = [f"task: predict {', '.join(task.label)} of {task.target}; {split}"]
+    if task.held_back:
+        lines.append(f"held back, since they may tell the label: {', '.join(task.held_back)}")
+    return lines
