@@ -19,7 +19,7 @@ from diffmg.errors import DiffmgError
 from diffmg.experiment import Experiment, Outcome, load_outcome, save_outcome, score_on_test, versions
 from diffmg.fingerprint import graph_fingerprint
 from diffmg.folder import RunFolder, read_tensors
-from diffmg.metagraph import MetaGraph
+from diffmg.metagraph import EMPTY, IDENTITY, Link, MetaGraph
 from diffmg.plan import Plan
 from diffmg.run import Candidate, read_history, read_run
 from diffmg.schema import Relation
@@ -455,3 +455,12 @@ def test_a_model_for_a_gpu_is_loaded_where_there_is_none(
     save_outcome(replace(outcome, run=run), RunFolder.create(tmp_path / "run"))
     again = load_outcome(tmp_path / "run", classification)
     assert torch.equal(again.outputs()[0], outcome.outputs()[0])
+
+
+def test_of_equal_candidates_the_simpler_is_chosen() -> None:
+    writes = Relation("paper", "written_by", "author")
+    cites = Relation("paper", "cited_by", "paper")
+    simple = MetaGraph.of("author", {Link(1, 0): IDENTITY, Link(2, 0): EMPTY, Link(2, 1): writes})
+    busy = simple.replace(Link(1, 0), cites)
+    assert module._merit(Candidate((simple,), 0.5)) > module._merit(Candidate((busy,), 0.5))
+    assert module._merit(Candidate((simple,), 0.5)) < module._merit(Candidate((busy,), 0.6))

@@ -22,6 +22,7 @@ from diffmg.folder import RunFolder
 from diffmg.metagraph import MetaGraph
 from diffmg.nn import Model
 from diffmg.plan import Plan
+from diffmg.program import compile_program
 from diffmg.randomness import derive_seed
 from diffmg.run import Candidate, Run, Trained, read_run
 from diffmg.strategies import Search, make_strategy
@@ -65,8 +66,7 @@ class Experiment:
             self.folder.write_run(self.start)
         try:
             candidates = [self._candidate(i) for i in range(1 if self.given else self.plan.search_seeds)]
-            scores = [c.val_score for c in candidates]
-            chosen = scores.index(max(scores))
+            chosen = max(range(len(candidates)), key=lambda i: (*_merit(candidates[i]), -i))
             repeats = [self._train(candidates[chosen].metagraphs, i) for i in range(self.plan.repeats)]
         except KeyboardInterrupt:
             self._leave_usable()
@@ -153,6 +153,11 @@ class Experiment:
 
     def _device(self) -> str:
         return describe_device(self.problem.graph.device)
+
+
+def _merit(candidate: Candidate) -> tuple[float, int]:
+    """What chooses: the validation score; of equal ones, the simpler meta graphs, which are easier to explain."""
+    return candidate.val_score, -sum(compile_program(m).products for m in candidate.metagraphs)
 
 
 def score_on_test(problem: Problem, outputs: tuple[Tensor, ...]) -> dict[str, float]:

@@ -52,6 +52,11 @@ class Program:
     steps: tuple[Step, ...]
     """The last step computes `target`; without steps the target is zero."""
 
+    @property
+    def products(self) -> int:
+        """How many sparse products there are: a measure of how simple the meta graph is."""
+        return sum(len(step.products) for step in self.steps)
+
 
 @lru_cache(maxsize=4096)
 def compile_program(metagraph: MetaGraph) -> Program:

@@ -21,13 +21,21 @@ def curves_svg(curves: Mapping[str, Sequence[tuple[float, float]]], x_name: str,
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" class="curves" role="img">']
     parts += _axes(x_range, y_range, x_name, y_name)
     for number, (name, curve) in enumerate(curves.items()):
-        colour = COLOURS[number % len(COLOURS)]
+        colour, dash = _look(name, number)
         line = " ".join(f"{_x(x, x_range):.1f},{_y(y, y_range):.1f}" for x, y in curve)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" {dash} stroke-width="1.6"/>')
         y = TOP + 14 + 18 * number
-        parts.append(f'<rect x="{WIDTH - RIGHT + 14}" y="{y - 9}" width="12" height="4" fill="{colour}"/>')
+        x = WIDTH - RIGHT + 10
+        parts.append(f'<path d="M{x} {y - 7}h18" stroke="{colour}" {dash} stroke-width="2.4"/>')
         parts.append(f'<text x="{WIDTH - RIGHT + 32}" y="{y - 3}">{escape(name)}</text>')
     return "".join([*parts, "</svg>"])
+
+
+def _look(name: str, number: int) -> tuple[str, str]:
+    """Colour and dashes of a curve: those with one number at the end share a colour, searches are dashed."""
+    kind, _, end = name.rpartition("-")
+    place = int(end) if end.isdecimal() else number
+    return COLOURS[place % len(COLOURS)], 'stroke-dasharray="5 3"' if kind == "search" else ""
 
 
 def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_name: str, y_name: str) -> list[str]:
