@@ -1,62 +1,32 @@
-from __future__ import annotations
+"""Yelp."""
 
-import pytest
+from __future__ import annotations
 
 from diffmg.datasets import load_dataset
 from diffmg.strategies.diffmg import DiffMG
-from diffmg.task import Recommendation
-from diffmg.train import Problem, TrainSettings
-from real_data import (
-    edges,
-    needs_data,
-    published,
-    search_options,
-    split,
-    train_settings,
-)
-
-
-@pytest.fixture(scope="module")
-def network() -> Problem:
-    return load_dataset("yelp")
+from diffmg.train import TrainSettings
+from real_data import assert_network, assert_pairs, needs_data, published, search_options, train_settings
 
 
 @needs_data
-def test_the_network_has_the_nodes_of_the_source(network: Problem) -> None:
-    assert network.graph.num_nodes == {"user": 16239, "business": 14284, "compliment": 11, "category": 511, "city": 47}
-    assert sum(network.graph.num_nodes.values()) == 31092
-
-
-@needs_data
-def test_the_network_has_the_edges_of_the_source(network: Problem) -> None:
-    assert edges(network) == {
-        "user -UU-> user": 158590,
-        "business -UB-> user": 67088,
-        "user -BU-> business": 67088,
-        "compliment -UCo-> user": 76875,
-        "user -CoU-> compliment": 76875,
-        "category -BCa-> business": 40009,
-        "business -CaB-> category": 40009,
-        "city -BC-> business": 14267,
-        "business -CB-> city": 14267,
-    }
-
-
-@needs_data
-def test_the_split_is_that_of_the_source(network: Problem) -> None:
-    assert split(network) == (2 * 40252, 2 * 13418, 2 * 13418)
-
-
-@needs_data
-def test_half_of_the_pairs_of_a_part_are_chosen_and_none_is_an_edge(network: Problem) -> None:
-    task = network.task
-    assert isinstance(task, Recommendation)
-    assert {part: int(labelled.labels.sum()) for part, labelled in task.parts.items()} == {
-        "train": 40252,
-        "val": 13418,
-        "test": 13418,
-    }
-    assert task.seen.nnz == 67088
+def test_the_network_is_that_of_the_source() -> None:
+    problem = load_dataset("yelp")
+    assert_network(
+        problem,
+        {"user": 16239, "business": 14284, "compliment": 11, "category": 511, "city": 47},
+        {
+            "user -UU-> user": 158590,
+            "business -UB-> user": 67088,
+            "user -BU-> business": 67088,
+            "compliment -UCo-> user": 76875,
+            "user -CoU-> compliment": 76875,
+            "category -BCa-> business": 40009,
+            "business -CaB-> category": 40009,
+            "city -BC-> business": 14267,
+            "business -CB-> city": 14267,
+        },
+    )
+    assert_pairs(problem, 67088, {"train": 40252, "val": 13418, "test": 13418})
 
 
 def test_the_published_settings_are_those_of_the_authors() -> None:
