@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from yardstick import train
 
+from diffmg.benchmarks.yardstick import train
 from diffmg.datasets import DATASETS, load_dataset
 from diffmg.device import describe_device, resolve_device
 from diffmg.experiment import versions

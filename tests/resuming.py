@@ -15,7 +15,7 @@ def run(job: Job, epochs: int | None = None) -> list[Epoch]:
     """Advance a job by some epochs, or to its end."""
     history: list[Epoch] = []
     while not job.done and (epochs is None or len(history) < epochs):
-        history.append(job.advance())
+        history.extend(job.advance())
     return history
 
 

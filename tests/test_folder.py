@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,10 @@ class Counter(Job):
     def __init__(self) -> None:
         self.state = torch.zeros(1)
 
-    def advance(self) -> Epoch:
+    def advance(self) -> Sequence[Epoch]:
         self.epoch += 1
         self.state += 1
-        return Epoch(self.epoch, 0.1, 0.2, 0.3)
+        return [Epoch(self.epoch, 0.1, 0.2, 0.3)]
 
     def tensors(self) -> dict[str, Tensor]:
         return {"state": self.state}
@@ -47,7 +48,8 @@ def counted(folder: RunFolder, epochs: int, saved: int) -> None:
     """Log some epochs of the phase `count` and save the state after one of them."""
     job = Counter()
     for _ in range(epochs):
-        folder.log("count", job.advance())
+        for record in job.advance():
+            folder.log("count", record)
         if job.epoch == saved:
             job.seconds = 1.5
             folder.save("count", job, force=True)

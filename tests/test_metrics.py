@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from diffmg.metrics import accuracy, auc, average_precision, macro_f1, micro_f1, ndcg_at_k, recall_at_k
+from diffmg.metrics import accuracy, auc, auc_of, average_precision, macro_f1, micro_f1, ndcg_at_k, recall_at_k
 
 CLASSES = 4
 
@@ -144,6 +144,44 @@ def test_scores_that_are_no_numbers_are_not_rated(score, scores):
     assert score(torch.tensor(scores), torch.tensor([1, 0, 1, 0])).isnan()
 
 
+@given(scored_labels())
+def test_auc_of_two_groups_equals_scikit_learn(sample):
+    """Ties within a group and between them; the order within a group does not matter."""
+    scores, labels = sample
+    positive, negative = tensors(scores[labels == 1], scores[labels == 0])
+    wanted = pytest.approx(sk.roc_auc_score(labels, scores))
+    assert auc_of(positive, negative).item() == wanted
+    assert auc_of(positive.flip(0), negative.flip(0)).item() == wanted
+
+
+@given(scored_labels())
+def test_auc_of_two_groups_is_the_share_of_pairs_in_the_right_order(sample):
+    scores, labels = sample
+    pairs = [(p, n) for p in scores[labels == 1] for n in scores[labels == 0]]
+    share = sum(1.0 if p > n else 0.5 if p == n else 0.0 for p, n in pairs) / len(pairs)
+    assert auc_of(*tensors(scores[labels == 1], scores[labels == 0])).item() == pytest.approx(share)
+
+
+@pytest.mark.parametrize(("positive", "negative"), [([], [0.5, 0.1]), ([0.5, 0.1], []), ([], [])])
+def test_auc_with_an_empty_group_is_undefined(positive, negative):
+    assert auc_of(torch.tensor(positive), torch.tensor(negative)).isnan()
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative"), [([np.nan], [0.0]), ([1.0], [np.nan]), ([1.0, np.nan, 3.0], [0.0]), ([np.nan], [np.nan])]
+)
+def test_auc_of_groups_with_what_is_no_number_is_none(positive, negative):
+    assert auc_of(torch.tensor(positive), torch.tensor(negative)).isnan()
+
+
+def test_auc_leaves_the_scores_as_they_are_and_takes_no_part_in_gradients():
+    scores = torch.tensor([0.3, -1.0, 2.0, 0.5], requires_grad=True)
+    area = auc_of(scores[:2], scores[2:])
+    assert not area.requires_grad
+    assert area.item() == 0.0
+    assert scores.tolist() == pytest.approx([0.3, -1.0, 2.0, 0.5])
+
+
 def test_auc_of_equal_scores_is_a_half():
     assert auc(torch.zeros(5), torch.tensor([1, 0, 0, 1, 0])).item() == 0.5
 
@@ -155,3 +193,13 @@ def test_auc_is_exact_for_many_pairs():
     assert auc(labels + torch.arange(n), labels.float()).item() == pytest.approx(
         sk.roc_auc_score(labels.numpy(), (labels + torch.arange(n)).numpy()), abs=1e-12
     )
+
+
+def test_infinite_and_huge_scores_are_numbers():
+    inf = float("inf")
+    assert auc_of(torch.tensor([inf]), torch.tensor([-inf])).item() == 1.0
+    assert auc_of(torch.tensor([3e38, 3e38]), torch.tensor([-3e38, -3e38])).item() == 1.0
+
+
+def test_whole_numbers_of_one_class_have_no_auc():
+    assert auc(torch.tensor([1, 2]), torch.tensor([1, 1])).isnan()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -38,6 +39,49 @@ def test_scores_and_gradients_equal_plain_indexing(pairs):
     got = torch.autograd.grad(scores @ cotangent, (left, right))
     wanted = torch.autograd.grad(plain @ cotangent, (left, right))
     torch.testing.assert_close(got, wanted)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_scores_do_not_hang_on_what_memory_held_before(poisoned, dtype):
+    """Many pairs, so that memory is used again, which held NaN."""
+    rng = np.random.default_rng(0)
+    rows = np.stack(np.divmod(rng.choice(600 * 40, 5000, replace=False), 40), axis=1)
+    built, order = Pairs.build(rows, 600, 40)
+    draw = torch.Generator().manual_seed(0)
+    left, right = (torch.randn(n, 6, generator=draw, dtype=dtype).requires_grad_() for n in (600, 40))
+    wanted = np.einsum("ij,ij->i", *(t.detach().double().numpy()[rows[order, n]] for n, t in enumerate((left, right))))
+    for _ in range(5):
+        used = [torch.full((5000,), torch.nan, dtype=dtype) for _ in range(8)]
+        del used
+        scores = built.scores(left, right)
+        np.testing.assert_allclose(scores.detach().double().numpy(), wanted, atol=1e-5)
+        grads = torch.autograd.grad(scores.sum(), (left, right))
+        assert all(g.isfinite().all() for g in grads)
+
+
+def test_what_is_no_number_shows_in_its_pairs_alone():
+    built, _ = Pairs.build(as_array([(0, 0), (1, 0), (1, 2), (3, 2)]), *ROWS)
+    left, right = (t.detach() for t in representations())
+    left[1] = torch.nan
+    assert built.scores(left, right).isnan().tolist() == [False, True, True, False]
+
+
+@given(lists_of_pairs)
+@example([])
+@example([(2, 1), (2, 1)])
+def test_gradients_are_right_by_finite_differences(pairs):
+    built, _ = Pairs.build(as_array(pairs), *ROWS)
+    assert torch.autograd.gradcheck(built.scores, representations())
+
+
+def test_tables_have_small_indices():
+    """32 bits: sparse products convert others anew each time."""
+    built, _ = Pairs.build(as_array([(0, 0), (3, 1), (3, 0)]), *ROWS)
+    tables = (built.left, built.right, built.left_pointer, built.right_pointer, built.left_by_right)
+    assert {t.dtype for t in tables} == {torch.int32}
+    assert built.left_pointer.tolist() == [0, 1, 1, 1, 3]
+    assert built.right_pointer.tolist() == [0, 2, 3, 3]
+    assert built.left_by_right.tolist() == built.left[built.by_right].tolist() == [0, 3, 3]
 
 
 @given(lists_of_pairs)

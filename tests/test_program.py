@@ -8,7 +8,7 @@ from torch import Tensor
 import oracle
 from diffmg.graph import HeteroGraph
 from diffmg.metagraph import EMPTY, IDENTITY, Link, MetaGraph
-from diffmg.nn.encoder import evaluate
+from diffmg.nn.propagation import evaluate
 from diffmg.program import Cell, Product, Step, Term, compile_program, sources
 from diffmg.schema import Relation
 from worlds import World, metagraphs, schemas, worlds
@@ -120,3 +120,18 @@ def test_programs_are_cached_by_value():
     again = MetaGraph.from_dict(PATH.to_dict())
     assert again is not PATH
     assert compile_program(again) is compile_program(PATH)
+
+
+@given(st.data(), schemas())
+def test_a_cell_is_given_up_after_its_last_read(data, schema):
+    """Not earlier, and each just once; the target is never read."""
+    program = compile_program(data.draw(metagraphs(schema)))
+    assert len(program.last_reads) == len(program.steps)
+    given_up: set[Cell] = set()
+    for step, done_with in zip(program.steps, program.last_reads, strict=True):
+        assert not given_up & set(sources(step))
+        assert not given_up & set(done_with)
+        assert set(done_with) <= set(sources(step))
+        given_up |= set(done_with)
+    assert given_up == {cell for step in program.steps for cell in sources(step)}
+    assert program.target not in given_up

@@ -79,9 +79,11 @@ def _features(draw: st.DrawFn, rng: np.random.Generator, rows: int) -> np.ndarra
 
 
 @st.composite
-def metagraphs(draw: st.DrawFn, schema: Schema, max_depth: int = 4, max_operations: int = 3) -> MetaGraph:
+def metagraphs(
+    draw: st.DrawFn, schema: Schema, max_depth: int = 4, max_operations: int = 3, min_depth: int = 1
+) -> MetaGraph:
     """Any meta graph the schema can carry, in the search space or not; every link may be empty."""
     choices: list[Operation] = [*schema.relations, IDENTITY, EMPTY]
     operations = st.lists(st.sampled_from(choices), min_size=1, max_size=max_operations, unique=True)
-    links = links_of(draw(st.integers(1, max_depth)))
+    links = links_of(draw(st.integers(min_depth, max_depth)))
     return MetaGraph(draw(st.sampled_from(schema.node_types)), tuple(tuple(draw(operations)) for _ in links))

@@ -19,6 +19,7 @@ from diffmg.device import describe_device, resolve_device
 from diffmg.errors import DiffmgError
 from diffmg.fingerprint import graph_fingerprint
 from diffmg.folder import RunFolder
+from diffmg.memory import fitted
 from diffmg.metagraph import MetaGraph
 from diffmg.nn import Model
 from diffmg.plan import Plan
@@ -52,7 +53,10 @@ class Experiment:
     ) -> None:
         self.plan, self.folder = plan, folder
         self.watch: Watch = Quiet() if watch is None else watch
-        self.problem = problem.to(resolve_device(plan.device))
+        device = resolve_device(plan.device)
+        problem = problem.to(problem.graph.device, plan.engine)
+        engine = fitted(problem, plan.train, plan.depth, device, search=not plan.metagraphs)
+        self.problem = problem.to(device, engine)
         self.given = self.problem.arranged(plan.metagraphs) if plan.metagraphs else ()
         self.strategy = make_strategy(plan.strategy, plan.strategy_options)
         self.seconds: dict[str, float] = {}

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from diffmg.engine import Engine
 from diffmg.errors import DiffmgError
 from diffmg.graph_checks import (
     checked_counts,
@@ -48,7 +49,7 @@ class Propagation:
         return Propagation(self.matrix.to(device, dtype), keep)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeteroGraph:
     """A schema with data. Frozen; build it with `HeteroGraph.build`, `from_tables`, `from_pyg` or `from_networkx`."""
 
@@ -63,6 +64,8 @@ class HeteroGraph:
     """External ids of the types that have them; others are numbered from 0."""
     notes: tuple[str, ...] = ()
     """What was done to the data on its way in, for people."""
+    engine: Engine = field(default_factory=Engine)
+    """How products are computed."""
 
     @classmethod
     def build(

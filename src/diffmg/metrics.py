@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,26 +31,31 @@ def micro_f1(predicted: Tensor, true: Tensor, classes: int) -> Tensor:
 
 def _counts(predicted: Tensor, true: Tensor, classes: int) -> tuple[Tensor, Tensor]:
     """Per class: true positives, and false positives plus false negatives."""
-    if predicted.ndim == 2:
-        hits = (predicted.bool() & true.bool()).sum(dim=0)
-        total = predicted.bool().sum(dim=0) + true.bool().sum(dim=0)
-    else:
-        hits = torch.bincount(true[predicted == true], minlength=classes)
-        total = torch.bincount(predicted, minlength=classes) + torch.bincount(true, minlength=classes)
+    if predicted.ndim == 1:
+        numbers = torch.arange(classes, device=predicted.device)
+        predicted, true = predicted.unsqueeze(1) == numbers, true.unsqueeze(1) == numbers
+    hits = (predicted.bool() & true.bool()).sum(dim=0)
+    total = predicted.bool().sum(dim=0) + true.bool().sum(dim=0)
     return hits.double(), (total - 2 * hits).double()
 
 
 def auc(scores: Tensor, labels: Tensor) -> Tensor:
     """Area under the ROC curve; tied scores count half. `labels` holds 1 for positives, 0 for negatives."""
-    ordered, order = scores.sort()
-    positive = labels[order].double()
-    last = torch.searchsorted(ordered, ordered, right=True)
-    first = torch.searchsorted(ordered, ordered, right=False)
-    rank = (first + 1 + last).double() / 2
-    n_positive = positive.sum()
-    n_negative = len(positive) - n_positive
-    area = ((rank * positive).sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
-    return _nan_if_any_is(scores, area)
+    return auc_of(scores[labels > 0], scores[labels <= 0])
+
+
+def auc_of(positive: Tensor, negative: Tensor) -> Tensor:
+    """The share of (positive, negative) in which the positive scores higher; ties count half."""
+    high, low = _sorted(positive), _sorted(negative)
+    below = torch.searchsorted(low, high, right=False) + torch.searchsorted(low, high, right=True)
+    area = below.double().sum() / (2 * len(high) * len(low))  # 0 / 0, which is no number, where one side is empty
+    return torch.where(positive.isnan().any() | negative.isnan().any(), torch.nan, area)
+
+
+def _sorted(values: Tensor) -> Tensor:
+    """Ascending; numpy's sort is several times faster on a CPU than torch's, which also finds the order."""
+    values = values.detach()
+    return values.sort().values if values.is_cuda else torch.from_numpy(np.sort(values.numpy()))
 
 
 def average_precision(scores: Tensor, labels: Tensor) -> Tensor:

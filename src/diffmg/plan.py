@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from diffmg.engine import Engine
 from diffmg.errors import DiffmgError, unknown
 from diffmg.metagraph import MetaGraph, links_of
 from diffmg.options import check_types
@@ -35,6 +36,7 @@ class Plan:
     seed: int = 0
     train: TrainSettings = field(default_factory=TrainSettings)
     device: str = "auto"
+    engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
         links_of(self.depth)
@@ -46,7 +48,8 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """As plain values, ready for JSON."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain |= {"metagraphs": [m.to_dict() for m in self.metagraphs], "train": asdict(self.train)}
+        plain |= {"metagraphs": [m.to_dict() for m in self.metagraphs]}
+        plain |= {"train": asdict(self.train), "engine": asdict(self.engine)}
         return plain | {name: dict(getattr(self, name)) for name in ("strategy_options", "data_options")}
 
     @classmethod
@@ -61,9 +64,19 @@ class Plan:
         try:
             train = settings_from(TrainSettings(), dict(data.get("train", {})))
             metagraphs = tuple(MetaGraph.from_dict(m) for m in data.get("metagraphs", []))
-            return cls(**(data | {"train": train, "metagraphs": metagraphs}))
+            engine = engine_from(dict(data.get("engine", {})))
+            return cls(**(data | {"train": train, "metagraphs": metagraphs, "engine": engine}))
         except TypeError as error:
             raise DiffmgError(f"a plan must be one that diffmg wrote, but got one that is not: {error}") from error
+
+
+def engine_from(switches: Mapping[str, Any]) -> Engine:
+    """The engine with some switches changed; unknown ones raise."""
+    known = {f.name for f in fields(Engine)}
+    for name in switches:
+        if name not in known:
+            raise unknown("switch of the engine:", name, known)
+    return Engine(**switches)
 
 
 def settings_from(base: TrainSettings, changes: Mapping[str, Any]) -> TrainSettings:

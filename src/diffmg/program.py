@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from diffmg.metagraph import EMPTY, MetaGraph
@@ -51,6 +51,12 @@ class Program:
     """Node types whose state 0 is needed."""
     steps: tuple[Step, ...]
     """The last step computes `target`; without steps the target is zero."""
+
+    @cached_property
+    def last_reads(self) -> tuple[tuple[Cell, ...], ...]:
+        """For each step, the cells that no later step reads."""
+        last = {cell: number for number, step in enumerate(self.steps) for cell in sources(step)}
+        return tuple(tuple(c for c, at in last.items() if at == number) for number in range(len(self.steps)))
 
     @property
     def products(self) -> int:

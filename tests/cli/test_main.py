@@ -15,6 +15,8 @@ from diffmg.errors import DiffmgError, MissingDataError
 from runs import diffmg
 
 COMMANDS = typer.main.get_command(app).commands
+ALL = COMMANDS | {f"{g} {c}": sub for g, group in COMMANDS.items() for c, sub in getattr(group, "commands", {}).items()}
+"""Also the commands of groups."""
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -38,18 +40,21 @@ def test_help_needs_no_torch() -> None:
 
 
 def test_all_commands_are_there_with_a_line_of_help() -> None:
-    names = "demo fit search train resume repeat score predict recommend show report describe export datasets list"
+    names = (
+        "demo fit search train plan resume repeat score predict recommend show report describe export datasets bench "
+        "list"
+    )
     assert set(COMMANDS) == set(names.split())
     listed = diffmg("--help").out
     assert all(re.search(rf"\b{name}\b\s+\S", listed) for name in COMMANDS)
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", sorted(ALL))
 def test_the_help_of_a_command_has_a_default_for_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(typer.rich_utils, "MAX_WIDTH", 400)
-    answer = diffmg(name, "--help")
+    answer = diffmg(*name.split(), "--help")
     assert answer.code == 0
-    for parameter in COMMANDS[name].params:
+    for parameter in ALL[name].params:
         if parameter.name == "help":
             continue
         shown = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar or parameter.name

@@ -11,6 +11,7 @@ from diffmg.datasets import load_dataset
 from diffmg.space import SearchSpace
 from diffmg.train import Problem, Training
 from real_data import needs_data, published, train_settings
+from resuming import run
 
 NAMES = ("dblp", "acm", "imdb", "amazon", "yelp", "douban")
 
@@ -33,8 +34,7 @@ def test_two_epochs_with_the_authors_settings_give_finite_numbers(named: tuple[s
     name, problem = named
     settings = replace(train_settings(name), max_epochs=2)
     training = Training(problem, problem.arranged(published(name).metagraphs), settings, seed=0)
-    while not training.done:
-        epoch = training.advance()
+    for epoch in run(training):
         assert math.isfinite(epoch.train_loss)
         assert math.isfinite(epoch.val_loss)
         assert 0 <= epoch.val_score <= 1

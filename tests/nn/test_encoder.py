@@ -128,6 +128,16 @@ def test_dropout_zeroes_a_share_and_scales_up_the_rest():
     assert (dropped == 0).float().mean().item() == pytest.approx(0.25, abs=0.02)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_every_entry_is_dropped_with_the_same_probability(share):
+    """Four neighbours come from one number, and the row ends within one: each has the share, whatever the others."""
+    draw = torch.Generator().manual_seed(0)
+    kept = torch.stack([dropout(torch.ones(3, 5), share, draw) for _ in range(4000)]) > 0
+    assert (kept.float().mean(dim=0) - (1 - share)).abs().max().item() < 0.03
+    flat = kept.flatten(1).double()
+    assert (torch.corrcoef(flat.T) - torch.eye(15)).abs().max() < 0.08
+
+
 def test_dropout_acts_in_training_only_and_repeats_with_its_generator():
     world = World({"a": 2, "b": 3}, {AB: np.array([[0, 1], [0, 2]])})
     graph, program = world.graph(), compile_program(MetaGraph("b", ((AB,),)))

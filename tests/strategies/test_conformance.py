@@ -52,6 +52,9 @@ class Sealed(Task):
     def scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         return self.task.scores(outputs, self._allowed(part))
 
+    def evaluate(self, outputs: tuple[Tensor, ...], part: Part) -> tuple[Tensor, Tensor]:
+        return self.task.evaluate(outputs, self._allowed(part))
+
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         return self.task.final_scores(outputs, self._allowed(part))
 

@@ -10,16 +10,11 @@ from diffmg.datasets import load_dataset
 from diffmg.datasets.academic import PUBLISHES, WRITTEN_BY
 from diffmg.errors import DiffmgError
 from diffmg.metagraph import IDENTITY, MetaGraph
-from diffmg.space import SearchSpace
-from diffmg.strategies.diffmg import Architecture, DiffMG, DiffMGSearch
+from diffmg.program import compile_program
+from diffmg.strategies.diffmg import DiffMG, DiffMGSearch
 from diffmg.train import Problem, TrainSettings
 from resuming import assert_resumable, assert_same_state, run
-
-DEPTH, DIM = 2, 6
-
-
-def search_of(problem: Problem, seed: int = 0, **options) -> DiffMGSearch:
-    return DiffMGSearch(DiffMG(**options), problem, DEPTH, DIM, seed)
+from searches import architecture_of, search_of
 
 
 def in_double(problem: Problem) -> DiffMGSearch:
@@ -31,9 +26,25 @@ def in_double(problem: Problem) -> DiffMGSearch:
     return search
 
 
-def architecture_of(problem: Problem, depth: int = 3, seed: int = 0) -> Architecture:
-    space = SearchSpace.dag(problem.graph.schema, problem.task.target_types[0], depth)
-    return Architecture(space, torch.Generator().manual_seed(seed), torch.device("cpu"))
+def first_picks(search: DiffMGSearch) -> list[Tensor]:
+    """What the search takes in its first epoch."""
+    start = torch.zeros(1, dtype=torch.int64)
+    return [e.pick(t.best(), start) for t, e in zip(search.towers, search.exploration, strict=True)]
+
+
+def metagraphs_of(search: DiffMGSearch, picks: list[Tensor]) -> list[MetaGraph]:
+    return [t.metagraph(p) for t, p in zip(search.towers, picks, strict=True)]
+
+
+def zero_where_none(module: torch.nn.Module) -> dict[str, Tensor]:
+    """Gradients by name."""
+    return {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in module.named_parameters()}
+
+
+def give_zeros(module: torch.nn.Module) -> None:
+    """A gradient of zero for every parameter without one: it decays all the same."""
+    for p in module.parameters():
+        p.grad = torch.zeros_like(p) if p.grad is None else p.grad
 
 
 def relabelled(problem: Problem, part: str) -> Problem:
@@ -116,16 +127,23 @@ def test_an_iteration_by_hand(problem):
     """Algorithm 1: one sample; the weights on the training loss; then the architecture on the validation loss."""
     search, hand = search_of(problem), search_of(problem)
     options, graph, task = search.options, problem.graph, problem.task
-    picks = [t.sample(options.epsilon, options.coin, hand.draw) for t in hand.towers]
-    metagraphs = [t.metagraph(p) for t, p in zip(hand.towers, picks, strict=True)]
+    picks = first_picks(hand)
+    metagraphs = metagraphs_of(hand, picks)
     alphas = [t.alpha().detach()[torch.arange(len(p)), p] for t, p in zip(hand.towers, picks, strict=True)]
     weights = torch.optim.Adam(hand.model.parameters(), lr=options.lr, weight_decay=options.weight_decay)
-    task.loss(hand.model(graph, metagraphs, alphas), "train").backward()
+    train_loss = task.loss(hand.model(graph, metagraphs, alphas), "train")
+    train_loss.backward()
+    give_zeros(hand.model)
     weights.step()
     architecture = torch.optim.Adam([t.parameter for t in hand.towers], lr=options.arch_lr)
-    task.loss(hand._weighted(metagraphs, picks), "val").backward()
+    outputs = hand._weighted(metagraphs, picks)
+    val_loss = task.loss(outputs, "val")
+    val_loss.backward()
     architecture.step()
-    search.advance()
+    (record,) = search.advance()
+    score = task.scores(outputs, "val")[task.metric]
+    wanted = [1.0, train_loss.item(), val_loss.item(), score.item()]
+    assert [record.epoch, record.train_loss, record.val_loss, record.val_score] == pytest.approx(wanted)
     torch.testing.assert_close(list(search.model.parameters()), list(hand.model.parameters()))
     torch.testing.assert_close([t.parameter for t in search.towers], [t.parameter for t in hand.towers])
 
@@ -133,13 +151,12 @@ def test_an_iteration_by_hand(problem):
 def test_the_architectures_update_computes_no_gradient_for_the_weights(problem):
     """What is left on the weights is the training loss's gradient alone."""
     search, hand = search_of(problem), search_of(problem)
-    picks = [t.sample(search.epsilon, "link", hand.draw) for t in hand.towers]
-    metagraphs = [t.metagraph(p) for t, p in zip(hand.towers, picks, strict=True)]
+    picks = first_picks(hand)
+    metagraphs = metagraphs_of(hand, picks)
     alphas = [t.weights(p).detach() for t, p in zip(hand.towers, picks, strict=True)]
     problem.task.loss(hand.model(problem.graph, metagraphs, alphas), "train").backward()
     search.advance()
-    got, wanted = ({n: p.grad for n, p in s.model.named_parameters() if p.grad is not None} for s in (search, hand))
-    torch.testing.assert_close(got, wanted)
+    torch.testing.assert_close(zero_where_none(search.model), zero_where_none(hand.model))
     assert all(p.requires_grad for p in search.model.parameters())
 
 
@@ -162,14 +179,35 @@ def test_single_level_loss_is_that_of_the_union(classification):
     search, hand = search_of(classification, single_level=True), search_of(classification, single_level=True)
     task = classification.task
     union = torch.cat([task.parts["train"], task.parts["val"]])
-    picks = [t.sample(0.3, "link", hand.draw) for t in hand.towers]
-    outputs = hand._weighted([t.metagraph(p) for t, p in zip(hand.towers, picks, strict=True)], picks)
+    picks = first_picks(hand)
+    outputs = hand._weighted(metagraphs_of(hand, picks), picks)
     replace(task, parts={**task.parts, "train": union}).loss(outputs, "train").backward()
+    give_zeros(hand.model)
     hand.optimizer.step()
     hand.arch_optimizer.step()
     search.advance()
     torch.testing.assert_close(list(search.model.parameters()), list(hand.model.parameters()))
     torch.testing.assert_close(search.towers[0].parameter, hand.towers[0].parameter)
+
+
+def test_the_moments_of_what_a_sample_left_alone_fade(classification):
+    """An update with a gradient of zero is not one without: the moments of earlier samples do not stand still."""
+    search = search_of(classification, epochs=6, epsilon=1.0, decay=1.0)
+    tower, encoder, decay = search.towers[0], search.model.towers[0], search.options.weight_decay
+    pushed: set[str] = set()
+    left_alone: set[str] = set()
+    for done in range(6):
+        picks = search.exploration[0].pick(tower.best(), torch.tensor([done]))
+        inputs = set(compile_program(tower.metagraph(picks)).inputs)
+        weights = {t: p.weight for t, p in zip(encoder.node_types, encoder.projections, strict=True)}
+        faded = {t: 0.9 * search.optimizer.state[w]["exp_avg"] + 0.1 * decay * w.detach() for t, w in weights.items()}
+        search.advance()
+        for node_type in weights.keys() - inputs:
+            torch.testing.assert_close(search.optimizer.state[weights[node_type]]["exp_avg"], faded[node_type])
+        left_alone |= pushed - inputs
+        pushed |= inputs
+    assert left_alone
+    assert {state["step"].item() for state in search.optimizer.state.values()} == {6}
 
 
 @pytest.mark.parametrize("single_level", [False, True])
@@ -188,10 +226,60 @@ def test_other_seed_other_history(problem):
     assert run(search_of(problem, epochs=2)) != run(search_of(problem, seed=1, epochs=2))
 
 
-def test_exploration_decays(classification):
-    search = search_of(classification, epsilon=0.5, decay=0.9)
-    run(search, 3)
-    assert search.epsilon == pytest.approx(0.5 * 0.9**3)
+def test_what_is_saved_holds_no_chance(problem):
+    """What chance decides follows from the seed: nothing of it is in the state."""
+    search = search_of(problem, epochs=3)
+    run(search, 2)
+    assert search.numbers() == {}
+    assert {name.split(".")[0] for name in search.tensors()} == {"model", "adam", "arch_adam", "arch"}
+    assert len([name for name in search.tensors() if name.startswith("arch.")]) == len(search.towers)
+
+
+def adam_without_gradient(p: Tensor, options: DiffMG, steps: int) -> Tensor:
+    """A parameter after so many steps of Adam with nothing but weight decay, from Adam's definition."""
+    m = v = torch.zeros_like(p)
+    for t in range(1, steps + 1):
+        g = options.weight_decay * p
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        p = p - options.lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
+    return p
+
+
+def parameters_reached(search: DiffMGSearch) -> set[str]:
+    """Names of the parameters that the arg-max reads."""
+    names = {name for name, _ in search.model.named_parameters() if ".projections." not in name}
+    for number, (tower, metagraph) in enumerate(zip(search.model.towers, search.found(), strict=True)):
+        places = (tower.node_types.index(t) for t in compile_program(metagraph).inputs)
+        names |= {f"towers.{number}.projections.{place}.{part}" for place in places for part in ("weight", "bias")}
+    return names
+
+
+@pytest.mark.parametrize("single_level", [False, True])
+def test_what_no_sample_reached_went_down_by_weight_decay_alone(problem, single_level):
+    search = search_of(problem, epsilon=0.0, single_level=single_level)
+    start = {name: p.detach().double().clone() for name, p in search.model.named_parameters()}
+    reached: set[str] = set()
+    for steps in range(1, 4):
+        reached |= parameters_reached(search)
+        search.advance()
+        unreached = start.keys() - reached
+        assert len(unreached) >= 2
+        for name, p in search.model.named_parameters():
+            alone = adam_without_gradient(start[name], search.options, steps)
+            if name in unreached:
+                torch.testing.assert_close(p.double(), alone, rtol=1e-5, atol=1e-7)
+            else:
+                assert not torch.allclose(p.double(), alone, rtol=1e-3, atol=1e-5)
+
+
+def test_every_parameter_is_updated_in_every_epoch(problem):
+    """Whatever the sample: here each epoch has another one."""
+    search = search_of(problem, epochs=5, epsilon=1.0, decay=1.0)
+    for _ in range(5):
+        before = [p.detach().clone() for p in search.model.parameters()]
+        search.advance()
+        for p, old in zip(search.model.parameters(), before, strict=True):
+            assert (p != old).float().mean() > 0.95
 
 
 def test_found_is_the_best_of_every_link(classification):
@@ -215,33 +303,6 @@ def test_lambda_starts_small():
     tower = architecture_of(load_dataset("academic:120"), depth=4)
     assert tower.parameter.std().item() == pytest.approx(1e-3, rel=0.25)
     assert tower.parameter.mean().item() == pytest.approx(0, abs=3e-4)
-
-
-def test_without_exploration_the_sample_is_the_best(classification):
-    tower, draw = architecture_of(classification), torch.Generator().manual_seed(0)
-    assert all(torch.equal(tower.sample(0.0, "link", draw), tower.best()) for _ in range(20))
-
-
-@pytest.mark.parametrize("coin", ["link", "tower"])
-def test_full_exploration_is_uniform_over_the_candidates(classification, coin):
-    tower, draw = architecture_of(classification), torch.Generator().manual_seed(0)
-    samples = torch.stack([tower.sample(1.0, coin, draw) for _ in range(2000)])
-    for link, count in enumerate(tower.counts.tolist()):
-        share = torch.bincount(samples[:, link], minlength=count) / len(samples)
-        assert len(share) == count
-        assert (share * count - 1).abs().max() < 0.35
-
-
-@pytest.mark.parametrize("coin", ["link", "tower"])
-def test_the_coin_is_tossed_for_each_link_or_for_the_tower(classification, coin):
-    """Share of samples that are the best everywhere: (1 - ε + ε/n) over the links, or 1 - ε + ε/size."""
-    tower, draw, epsilon = architecture_of(classification), torch.Generator().manual_seed(0), 0.3
-    best = tower.best()
-    share = sum(torch.equal(tower.sample(epsilon, coin, draw), best) for _ in range(4000)) / 4000
-    by_link = torch.prod(1 - epsilon + epsilon / tower.counts).item()
-    by_tower = 1 - epsilon + epsilon / tower.space.size
-    assert share == pytest.approx(by_link if coin == "link" else by_tower, abs=0.03)
-    assert abs(by_link - by_tower) > 0.1
 
 
 def test_identity_last_widens_the_space(classification):

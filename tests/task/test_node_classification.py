@@ -34,6 +34,16 @@ def test_parts_and_classes():
     assert (task.outputs, task.target_types, task.multilabel) == (3, ("paper",), False)
 
 
+@pytest.mark.parametrize("labels", [LABELS, MANY], ids=["one label", "several"])
+@pytest.mark.parametrize("part", ["train", "val", "test"])
+def test_evaluating_gives_the_loss_and_the_score_that_chooses(labels, part):
+    task = task_of(labels)
+    outputs = (logits_of(task.outputs),)
+    loss, score = task.evaluate(outputs, part)
+    assert torch.equal(loss, task.loss(outputs, part))
+    assert torch.equal(score, task.scores(outputs, part)[task.metric])
+
+
 def test_classes_may_be_named():
     assert task_of(classes=["a", "b", "c"]).classes == ("a", "b", "c")
 
@@ -66,6 +76,15 @@ def test_scores_equal_scikit_learn(labels, columns):
     for average in ("macro", "micro"):
         wanted = sk.f1_score(true, predicted, average=average, zero_division=0)
         assert scores[f"{average}_f1"].item() == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("labels", "columns"), [(LABELS, 3), (MANY, 2)])
+def test_a_diverged_model_has_no_score(labels, columns):
+    logits = logits_of(columns)
+    logits[0, 0] = torch.nan
+    task = task_of(labels)
+    assert all(score.isnan() for score in task.scores((logits,), "train").values())
+    assert not any(score.isnan() for score in task.scores((logits,), "val").values())
 
 
 def test_decision_is_the_largest_logit_or_every_positive_one():

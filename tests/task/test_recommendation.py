@@ -15,6 +15,7 @@ from torch.nn.functional import logsigmoid
 import diffmg.task.recommendation as module
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
+from diffmg.pairs import Pairs
 from diffmg.task import Recommendation
 
 SHAPE = (4, 5)
@@ -60,6 +61,47 @@ def test_scores_equal_scikit_learn():
     got = task_of().scores(outputs(), "test")
     assert got["auc"].item() == pytest.approx(sk.roc_auc_score(labels, scores))
     assert got["average_precision"].item() == pytest.approx(sk.average_precision_score(labels, scores))
+
+
+@pytest.mark.parametrize("metric", ["auc", "average_precision"])
+@pytest.mark.parametrize("part", ["train", "val", "test"])
+def test_evaluating_gives_the_loss_and_the_score_that_chooses(part, metric):
+    task = task_of(metric=metric)
+    loss, score = task.evaluate(outputs(), part)
+    assert torch.equal(loss, task.loss(outputs(), part))
+    assert torch.equal(score, task.scores(outputs(), part)[metric])
+
+
+@pytest.mark.parametrize("metric", ["auc", "average_precision"])
+def test_evaluating_gives_the_gradient_of_the_loss_and_none_of_the_score(metric):
+    task, (users, items) = task_of(metric=metric), outputs()
+    users.requires_grad_()
+    loss, score = task.evaluate((users, items), "val")
+    assert not score.requires_grad
+    (got,) = torch.autograd.grad(loss, users)
+    (wanted,) = torch.autograd.grad(task.loss((users, items), "val"), users)
+    assert torch.equal(got, wanted)
+    assert got.any()
+
+
+def test_evaluating_scores_the_pairs_once(monkeypatch):
+    calls: list[int] = []
+    plain = Pairs.scores
+    monkeypatch.setattr(Pairs, "scores", lambda self, *z: calls.append(1) or plain(self, *z))
+    task_of().evaluate(outputs(), "val")
+    assert len(calls) == 1
+
+
+def test_what_a_part_holds_beside_its_pairs():
+    """Signs and shares make the loss of it; the rest says which are positive."""
+    part = task_of().parts["train"]
+    pairs = list(zip(part.pairs.left.tolist(), part.pairs.right.tolist(), strict=True))
+    positive = [list(pair) in POSITIVES["train"] for pair in pairs]
+    assert part.labels.tolist() == [float(p) for p in positive]
+    assert part.signs.tolist() == [1.0 if p else -1.0 for p in positive]
+    assert part.shares.tolist() == pytest.approx([1 / 2 if p else 1 / 3 for p in positive])
+    assert part.positive.tolist() == [n for n, p in enumerate(positive) if p]
+    assert part.negative.tolist() == [n for n, p in enumerate(positive) if not p]
 
 
 def test_empty_part_has_no_scores():

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,15 +14,18 @@ from diffmg.train import Epoch, Job, Quiet, drive
 
 
 class Counting(Job):
-    """Counts its epochs; `during` is called in the middle of each."""
+    """Counts its epochs, so many between two looks; `during` is called in the middle of each."""
 
-    def __init__(self, total: int, during=lambda epoch: None) -> None:
-        self.total, self.during = total, during
+    def __init__(self, total: int, during=lambda epoch: None, block: int = 1) -> None:
+        self.total, self.during, self.block = total, during, block
 
-    def advance(self) -> Epoch:
-        self.during(self.epoch + 1)
-        self.epoch += 1
-        return Epoch(self.epoch, 0.0, 0.0, 0.0)
+    def advance(self) -> Sequence[Epoch]:
+        records = []
+        for epoch in range(self.epoch + 1, min(self.epoch + self.block, self.total) + 1):
+            self.during(epoch)
+            self.epoch = epoch
+            records.append(Epoch(epoch, 0.0, 0.0, 0.0))
+        return records
 
     def tensors(self) -> dict[str, Tensor]:
         return {}
@@ -39,6 +43,7 @@ class Shelf:
     def __init__(self, kept: int | None = None) -> None:
         self.kept = kept
         self.logged: list[int] = []
+        self.asked: list[tuple[int, bool]] = []
 
     def load(self, phase: str, job: Job) -> None:
         if self.kept is not None:
@@ -48,6 +53,7 @@ class Shelf:
         self.logged.append(record.epoch)
 
     def save(self, phase: str, job: Job, *, force: bool) -> None:
+        self.asked.append((job.epoch, force))
         if force:
             self.kept = job.epoch
 
@@ -90,6 +96,27 @@ def test_a_job_is_taken_to_its_end():
     assert store.kept == 3
 
 
+def test_epochs_that_went_by_together_are_told_one_by_one():
+    job, watch, store = Counting(5, block=2), Note(), Shelf()
+    drive("search", job, watch, store)
+    assert watch.told == [("search", 0), 1, 2, 3, 4, 5, "end"]
+    assert store.logged == [1, 2, 3, 4, 5]
+    assert store.asked == [(2, False), (4, False), (5, True)]
+
+
+def test_epochs_are_logged_before_the_state_that_includes_them_is_kept():
+    """Else a job killed in between would lack them when it goes on."""
+
+    class Order(Shelf):
+        def save(self, phase: str, job: Job, *, force: bool) -> None:
+            super().save(phase, job, force=force)
+            assert self.logged == list(range(1, job.epoch + 1))
+
+    store = Order()
+    drive("search", Counting(5, block=3), Quiet(), store)
+    assert store.asked == [(3, False), (5, True)]
+
+
 def test_seconds_are_counted():
     job = Counting(2)
     drive("search", job, Quiet())
@@ -122,6 +149,18 @@ def test_ctrl_c_between_epochs_ends_with_the_state_kept():
     with pytest.raises(KeyboardInterrupt):
         drive("search", job, Note(press_ctrl_c()), store)
     assert store.kept == job.epoch == 2
+
+
+def test_ctrl_c_among_epochs_that_go_by_together_ends_after_them():
+    job, watch, store = Counting(9, press_ctrl_c(), block=4), Note(), Shelf()
+    with pytest.raises(KeyboardInterrupt):
+        drive("search", job, watch, store)
+    assert store.kept == job.epoch == 4
+    assert store.logged == [1, 2, 3, 4]
+    assert watch.told == [("search", 0), 1, 2, 3, 4, "end"]
+    again = Counting(9, block=4)
+    drive("search", again, watch, store)
+    assert store.logged == list(range(1, 10))
 
 
 def test_after_ctrl_c_the_job_can_go_on():

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from diffmg.datasets.academic import Academic
 from diffmg.datasets.shop import Shop
+from diffmg.engine import Engine
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.metagraph import IDENTITY, MetaGraph
 from diffmg.schema import Relation
 from diffmg.task import NodeClassification, Recommendation
-from diffmg.train import Problem
+from diffmg.train import Problem, Training
+from resuming import run
 
 BUYS = ("user", "buys", "item")
 
@@ -28,6 +32,33 @@ def test_a_leak_is_refused():
 
 def test_the_same_device_is_no_move(classification):
     assert classification.to("cpu") is classification
+
+
+def test_other_switches_of_the_engine(classification):
+    engine = Engine(columns=3)
+    changed = classification.to("cpu", engine)
+    assert changed.graph.engine == engine
+    assert classification.graph.engine == Engine()
+    assert changed.task is classification.task
+    assert changed.graph.propagation is classification.graph.propagation
+    assert changed.to("cpu").graph.engine == engine
+    assert changed.to("cpu", engine) is changed
+
+
+def test_the_same_switches_are_no_change(classification):
+    assert classification.to("cpu", Engine()) is classification
+
+
+@pytest.mark.parametrize("engine", [Engine(columns=3), Engine(storage="bfloat16"), Engine(fused=False, capture=False)])
+def test_an_engine_changes_a_training_by_rounding_alone(problem, quick, engine):
+    metagraphs = Academic.planted if len(problem.task.target_types) == 1 else Shop.planted
+    jobs = [Training(p, metagraphs, quick, 0) for p in (problem, problem.to("cpu", engine))]
+    plain, other = (torch.tensor([r.train_loss for r in run(job)]) for job in jobs)
+    torch.testing.assert_close(other, plain, rtol=2e-2, atol=0)
+    if engine.storage == "bfloat16":
+        assert not torch.equal(other, plain)
+    else:
+        torch.testing.assert_close(other, plain, rtol=1e-5, atol=0)
 
 
 def test_meta_graphs_are_arranged_by_target(recommendation):

@@ -11,7 +11,8 @@ from diffmg.errors import DiffmgError
 from diffmg.metagraph import EMPTY, MetaGraph
 from diffmg.train import Problem, Training, TrainSettings
 from diffmg.train.training import outputs_of
-from resuming import assert_resumable, assert_same_state, run
+from replaying import in_blocks
+from resuming import assert_resumable, assert_same_state, resumed, run
 
 PLANTED = {"author": Academic.planted, "user": Shop.planted}
 
@@ -48,7 +49,7 @@ def test_an_epoch_is_one_adam_step_on_the_training_loss(classification, quick):
     loss = classification.task.loss(plain(classification.graph, Academic.planted), "train")
     loss.backward()
     adam.step()
-    record = job.advance()
+    (record,) = job.advance()
     assert record.train_loss == pytest.approx(loss.item())
     for got, wanted in zip(job.model.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(got, wanted)
@@ -56,7 +57,7 @@ def test_an_epoch_is_one_adam_step_on_the_training_loss(classification, quick):
 
 def test_the_record_is_of_the_model_after_the_step(problem, quick):
     job = training(problem, quick)
-    record = job.advance()
+    (record,) = job.advance()
     outputs, task = outputs_of(job.model, problem, job.metagraphs), problem.task
     assert record.val_loss == task.loss(outputs, "val").item()
     assert record.val_score == task.scores(outputs, "val")[task.metric].item()
@@ -91,11 +92,65 @@ def test_an_epoch_that_diverged_is_not_the_best(problem, quick):
     assert job.best_epoch <= 2
 
 
+def test_a_job_that_never_had_a_number_says_so(problem, quick):
+    job = training(problem, replace(quick, patience=2, select="loss"))
+    with torch.no_grad():
+        job.model.towers[0].shared.weight.fill_(torch.nan)
+    assert len(run(job)) == 2
+    assert (job.best_epoch, job.best) == (0, {})
+    with pytest.raises(DiffmgError, match="a validation score that is a number, but got none in 2; lower the learning"):
+        job.best_model()
+
+
 def test_patience_stops_a_job_that_gets_no_better(problem):
     """A learning rate of nothing: the first epoch stays the best."""
     job = training(problem, TrainSettings(dim=8, max_epochs=50, lr=1e-30, patience=3))
     assert len(run(job)) == 4
     assert job.best_epoch == 1
+
+
+@pytest.mark.parametrize("select", ["score", "loss"])
+@pytest.mark.parametrize("patience", [1, 3, None])
+def test_how_many_epochs_go_by_between_two_looks_makes_no_difference(problem, patience, select, monkeypatch):
+    """As on a GPU, where the epochs after patience ran out are done before anyone knows."""
+    settings = TrainSettings(dim=8, lr=0.05, max_epochs=14, patience=patience, select=select)
+    for seed in range(3):
+        one, other = training(problem, settings, seed), training(problem, settings, seed)
+        in_blocks(other.steps, 5, monkeypatch)
+        assert run(one) == run(other)
+        assert one.numbers() == other.numbers()
+        assert (one.epoch, one.done) == (other.epoch, other.done)
+        assert one.best.keys() == dict(one.model.named_parameters()).keys()
+        assert all(torch.equal(p, other.best[name]) for name, p in one.best.items())
+
+
+def test_epochs_after_patience_ran_out_would_have_been_better(problem):
+    """The test above could fail: some of its jobs get better again where they were told to stop."""
+    later = 0
+    for seed in range(3):
+        settings = TrainSettings(dim=8, lr=0.05, max_epochs=14, patience=1)
+        stopped, free = training(problem, settings, seed), training(problem, replace(settings, patience=None), seed)
+        end, history = len(run(stopped)), run(free)
+        rest = history[end : -(-end // 5) * 5]
+        later += any(record.val_score > stopped.best_value for record in rest)
+    assert later
+
+
+def test_a_block_ends_with_the_last_epoch(problem, quick, monkeypatch):
+    job = training(problem, quick)
+    in_blocks(job.steps, 3, monkeypatch)
+    assert [[r.epoch for r in job.advance()] for _ in range(2)] == [[1, 2, 3], [4, 5]]
+    assert job.done
+
+
+def test_resumed_within_what_would_have_been_a_block(problem, quick, monkeypatch):
+    straight, stopped = training(problem, quick), training(problem, quick)
+    history = run(straight)
+    run(stopped, 2)
+    again = resumed(stopped, lambda: training(problem, quick))
+    in_blocks(again.steps, 20, monkeypatch)
+    assert again.advance() == history[2:]
+    assert_same_state(again, straight)
 
 
 def test_no_patience_trains_to_the_end(problem):
@@ -125,7 +180,7 @@ def test_looking_at_the_best_model_changes_nothing(problem, quick):
     disturbed = training(problem, quick)
     history = []
     while not disturbed.done:
-        history.append(disturbed.advance())
+        history.extend(disturbed.advance())
         disturbed.best_model()
     assert history == run(training(problem, quick))
 

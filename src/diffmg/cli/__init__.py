@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from diffmg.cli import again, datasets, demo, describe, export, fit, listing, search, show, use
+from diffmg.cli import again, bench, datasets, demo, describe, export, fit, listing, planning, search, show, use
 from diffmg.cli.common import errors, say
 from diffmg.errors import DiffmgError, MissingDataError
 
@@ -28,6 +28,7 @@ for command in (
     again.resume,
     again.repeat,
     describe.describe,
+    planning.plan,
     export.export,
     use.score,
     use.predict,
@@ -38,6 +39,7 @@ for command in (
     app.command()(command)
 app.command("list")(listing.list_all)
 app.add_typer(datasets.app, name="datasets")
+app.add_typer(bench.app, name="bench")
 
 
 def main() -> None:

@@ -61,6 +61,15 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", metavar="KEY=VALUE", help="Training setting; may be repeated.", show_default="none"),
 ]
+Switches = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--engine",
+        metavar="KEY=VALUE",
+        help="Switch of the engine (fused, capture, storage, columns); may be repeated.",
+        show_default="the fastest that fits",
+    ),
+]
 Depth = Annotated[int, typer.Option("--depth", help="K, the number of states of a meta graph.")]
 
 

@@ -26,6 +26,7 @@ def fit(
     out: Out = None,
     seed: common.Seed = 0,
     device: common.Device = "auto",
+    engine: common.Switches = None,
     strategy: common.StrategyName = "diffmg",
     option: common.Options = None,
     setting: common.Settings = None,
@@ -41,7 +42,7 @@ def fit(
     save_every: SaveEvery = 5.0,
 ) -> None:
     """Search a meta graph, train it, score it, and write a run folder."""
-    from diffmg.plan import Plan
+    from diffmg.plan import Plan, engine_from
 
     strategy_options, train = defaults(name, strategy, option, setting)
     plan = Plan(
@@ -57,6 +58,7 @@ def fit(
         seed=seed,
         train=train,
         device=device,
+        engine=engine_from(common.parse_pairs(engine)),
     )
     how = "given" if metagraph else strategy
     path = out or Path("runs") / f"{plain_name(name)}-{how}-seed{seed}"
@@ -69,6 +71,7 @@ def train(
     out: Out = None,
     seed: common.Seed = 0,
     device: common.Device = "auto",
+    engine: common.Switches = None,
     setting: common.Settings = None,
     repeats: Repeats = 1,
     target: common.Target = None,
@@ -84,6 +87,7 @@ def train(
         out=out,
         seed=seed,
         device=device,
+        engine=engine,
         setting=setting,
         metagraph=metagraph,
         repeats=repeats,

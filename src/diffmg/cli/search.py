@@ -17,6 +17,7 @@ def search(
     out: Annotated[Path, typer.Option("--out", help="The meta graph file to write.")] = Path("metagraph.json"),
     seed: common.Seed = 0,
     device: common.Device = "auto",
+    engine: common.Switches = None,
     strategy: common.StrategyName = "diffmg",
     option: common.Options = None,
     setting: common.Settings = None,
@@ -31,6 +32,8 @@ def search(
     from diffmg.device import resolve_device
     from diffmg.drawing import draw_all
     from diffmg.files import make_folder, write_json
+    from diffmg.memory import fitted
+    from diffmg.plan import engine_from
     from diffmg.randomness import derive_seed
     from diffmg.run import metagraphs_to_dict
     from diffmg.sources import open_problem
@@ -40,7 +43,10 @@ def search(
     make_folder(out.parent)
     options, settings = defaults(name, strategy, option, setting)
     given = common.data_options(target, as_of, on_unknown)
-    problem = open_problem(name, root=data_root, seed=data_seed, options=given).to(resolve_device(device))
+    problem = open_problem(name, root=data_root, seed=data_seed, options=given)
+    place = resolve_device(device)
+    problem = problem.to(problem.graph.device, engine_from(common.parse_pairs(engine)))
+    problem = problem.to(place, fitted(problem, settings, depth, place, search=True))
     job = make_strategy(strategy, options).start(problem, depth, settings, derive_seed(seed, "search", 0))
     drive("search", job, common.ProgressWatch(problem.task.metric))
     write_json(out, metagraphs_to_dict(job.found()))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from diffmg.sparse import FixedMatrix
+
+ROWS = 1024
+"""Rows that one piece of a tall product sums over on a GPU."""
 
 
 class Affine(nn.Module):
@@ -23,4 +28,41 @@ class Affine(nn.Module):
             return self.weight + self.bias
         if isinstance(x, FixedMatrix):
             return x @ self.weight + self.bias
-        return torch.addmm(self.bias, x, self.weight)
+        return affine(x, self.weight, self.bias)
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """`x W + b`; any of them may have a first dimension more, for several maps at once."""
+    if x.is_cuda:
+        mapped: Tensor = _Affine.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+        return mapped
+    return torch.addmm(bias, x, weight) if x.ndim == 2 else torch.baddbmm(bias.unsqueeze(1), x, weight)
+
+
+class _Affine(torch.autograd.Function):
+    """The gradient of W is a product with few rows and columns and a long sum, which libraries leave to few cores."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return torch.addmm(bias, x, weight) if x.ndim == 2 else torch.baddbmm(bias.unsqueeze(1), x, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        (x, weight), g = ctx.saved_tensors, grad_outputs[0]
+        for_x, for_weight, for_bias = ctx.needs_input_grad
+        return (
+            g @ weight.mT if for_x else None,
+            tall_product(x, g) if for_weight else None,
+            g.sum(dim=-2) if for_bias else None,
+        )
+
+
+def tall_product(x: Tensor, g: Tensor) -> Tensor:
+    """`x^T g` for (..., n, a) and (..., n, b) with many rows: pieces of them side by side, then summed up."""
+    whole = x.shape[-2] // ROWS * ROWS
+    if whole == 0:
+        return x.mT @ g
+    pieces = [t[..., :whole, :].reshape(*t.shape[:-2], -1, ROWS, t.shape[-1]) for t in (x, g)]
+    total = (pieces[0].mT @ pieces[1]).sum(dim=-3)
+    return total if whole == x.shape[-2] else total + x[..., whole:, :].mT @ g[..., whole:, :]

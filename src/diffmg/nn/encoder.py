@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from diffmg.graph import HeteroGraph
 from diffmg.nn.affine import Affine
-from diffmg.program import Cell, Product, Program, Step, Term
+from diffmg.nn.propagation import evaluate
+from diffmg.program import Program
 
 
 @dataclass(frozen=True)
@@ -59,66 +60,39 @@ class Encoder(nn.Module):
         `weights` multiplies the message of each of the meta graph's choices; None means 1.
         `generator` draws the dropout; it is needed only while training with dropout.
         """
-        inputs = {t: self._project(graph, t, generator) for t in program.inputs}
+        inputs = {t: self.shared(self.activate(self.project(graph, t), generator)) for t in program.inputs}
         z = evaluate(program, graph, inputs, weights)
         if z is None:
             z = self.shared.bias.new_zeros(graph.num_nodes[program.target.node_type], self.options.dim)
-        return F.gelu(self.norm(z))
+        return self.finish(z)
 
-    def _project(self, graph: HeteroGraph, node_type: str, generator: torch.Generator | None) -> Tensor:
-        projection = self.projections[self.node_types.index(node_type)]
-        h: Tensor = projection(graph.features.get(node_type))
+    def project(self, graph: HeteroGraph, node_type: str) -> Tensor:
+        """`W_t x_t + b_t` for all nodes of a type, (n, dim)."""
+        h: Tensor = self.projections[self.node_types.index(node_type)](graph.features.get(node_type))
+        return h
+
+    def activate(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Tanh and dropout, where the options have them."""
         if self.options.tanh:
             h = torch.tanh(h)
         if self.training and self.options.dropout > 0:
             h = dropout(h, self.options.dropout, generator)
-        shared: Tensor = self.shared(h)
-        return shared
+        return h
 
-
-def evaluate(
-    program: Program, graph: HeteroGraph, inputs: Mapping[str, Tensor], weights: Tensor | None = None
-) -> Tensor | None:
-    """Run a program on state 0, one tensor (n, d) per type; None if the target is zero whatever the input."""
-    cells: dict[Cell, Tensor] = {Cell(0, t): h for t, h in inputs.items()}
-    for step in program.steps:
-        cells[step.cell] = _run(step, graph, cells, weights)
-    return cells.get(program.target)
+    def finish(self, z: Tensor) -> Tensor:
+        """Norm and activation after the last state."""
+        return F.gelu(self.norm(z))
 
 
 def dropout(h: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
     """Zero a share of the entries and scale up the rest, drawing from `generator`."""
-    keep = torch.empty_like(h).bernoulli_(1 - share, generator=generator)
+    if h.is_cuda:
+        keep = torch.empty_like(h).bernoulli_(1 - share, generator=generator)
+    else:  # four draws from every 64 random bits; the share is kept to one in 65536
+        bits = torch.empty(h.numel() // 4 + 1, dtype=torch.int64).random_(-(2**63), None, generator=generator)
+        level = round(share * 2**16) - 2**15
+        keep = (bits.view(torch.int16)[: h.numel()] >= level).view(h.shape).to(h.dtype)
     return h * keep.div_(1 - share)
-
-
-def _run(step: Step, graph: HeteroGraph, cells: Mapping[Cell, Tensor], weights: Tensor | None) -> Tensor:
-    parts = [_message(product, step.cell.node_type, graph, cells, weights) for product in step.products]
-    if step.passed:
-        parts.append(_combine(step.passed, step.cell.node_type, cells, weights))
-    return _sum(parts)
-
-
-def _message(
-    product: Product, node_type: str, graph: HeteroGraph, cells: Mapping[Cell, Tensor], weights: Tensor | None
-) -> Tensor:
-    propagation = graph.propagation[product.relation]
-    message = propagation.matrix @ _combine(product.terms, product.relation.source, cells, weights)
-    if propagation.keep is None:
-        return message
-    return message + propagation.keep * _combine(product.terms, node_type, cells, weights)
-
-
-def _combine(terms: Sequence[Term], node_type: str, cells: Mapping[Cell, Tensor], weights: Tensor | None) -> Tensor:
-    rows = [(cells[Cell(term.state, node_type)], term.weight) for term in terms]
-    return _sum([h if weights is None else weights[w] * h for h, w in rows])
-
-
-def _sum(parts: Sequence[Tensor]) -> Tensor:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 def _input_size(graph: HeteroGraph, node_type: str) -> int:

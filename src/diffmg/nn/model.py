@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
 
+from diffmg.gpu import fused
 from diffmg.graph import HeteroGraph
 from diffmg.metagraph import MetaGraph
 from diffmg.nn.affine import Affine
 from diffmg.nn.encoder import Encoder, EncoderOptions
 from diffmg.program import compile_program
 from diffmg.randomness import generator
+
+if TYPE_CHECKING:
+    from diffmg.gpu.propagation import Wired
 
 
 class Model(nn.Module):
@@ -36,15 +41,32 @@ class Model(nn.Module):
     def forward(
         self,
         graph: HeteroGraph,
-        metagraphs: Sequence[MetaGraph],
+        metagraphs: Sequence[MetaGraph] | Wired,
         weights: Sequence[Tensor] | None = None,
         generator: torch.Generator | None = None,
     ) -> tuple[Tensor, ...]:
-        """The outputs the task scores: logits, or the representations of the two towers."""
-        given: Sequence[Tensor | None] = weights or [None] * len(metagraphs)
+        """The outputs the task scores: logits, or the representations of the two towers.
+
+        `weights` multiplies the message of each of the meta graphs' choices; None means 1.
+        """
+        return tuple(self.head(z) for z in self._encode(graph, metagraphs, weights, generator))
+
+    def _encode(
+        self,
+        graph: HeteroGraph,
+        metagraphs: Sequence[MetaGraph] | Wired,
+        weights: Sequence[Tensor] | None,
+        generator: torch.Generator | None,
+    ) -> tuple[Tensor, ...]:
+        towers: list[Encoder] = list(self.towers)  # type: ignore[arg-type]
+        if fused(graph):
+            from diffmg.nn.fused import encode
+
+            return encode(towers, graph, metagraphs, weights, generator)
+        given: Sequence[Tensor | None] = weights or [None] * len(towers)
         return tuple(
-            self.head(tower(graph, compile_program(m), w, generator))
-            for tower, m, w in zip(self.towers, metagraphs, given, strict=True)
+            tower(graph, compile_program(m), w, generator)
+            for tower, m, w in zip(towers, cast(Sequence[MetaGraph], metagraphs), given, strict=True)
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -46,7 +46,7 @@ class Immediate(Search):
         """The answer."""
         return self.metagraphs
 
-    def advance(self) -> Epoch:
+    def advance(self) -> Sequence[Epoch]:
         """Never called: there is nothing to do."""
         raise DiffmgError(f"a finished search has no more epochs, but got a call at epoch {self.epoch}")
 

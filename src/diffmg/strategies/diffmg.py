@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
+from diffmg.gpu import fused
+from diffmg.gpu.sampled import OnDevice
 from diffmg.metagraph import MetaGraph
 from diffmg.nn import EncoderOptions, Model
 from diffmg.options import check_rules, check_types
@@ -18,6 +20,12 @@ from diffmg.space import SearchSpace
 from diffmg.strategies._base import STRATEGIES, Search, Strategy, spaces_of
 from diffmg.train import Epoch, Problem, TrainSettings
 from diffmg.train.state import load_module, load_optimizer, module_state, optimizer_state
+from diffmg.train.stepping import Reports, Steps, adam, update
+
+if TYPE_CHECKING:
+    from diffmg.gpu.propagation import Wired
+
+    Chosen = Sequence[MetaGraph] | Wired
 
 Coin = Literal["link", "tower"]
 ARCH_SCALE = 1e-3
@@ -78,109 +86,124 @@ class Architecture:
         return self.parameter.masked_fill(self.mask, -torch.inf).softmax(dim=1)
 
     def best(self) -> Tensor:
-        """The arg-max candidate of each link, on the host."""
-        return self.alpha().argmax(dim=1).cpu()
-
-    def sample(self, epsilon: float, coin: Coin, draw: torch.Generator) -> Tensor:
-        """A candidate per link: arg-max, or with probability epsilon a uniformly random one, Eq. (11)."""
-        tosses = torch.rand(len(self.counts) if coin == "link" else 1, generator=draw)
-        anything = (torch.rand(len(self.counts), generator=draw) * self.counts).long()
-        return torch.where(tosses < epsilon, anything, self.best())
+        """The arg-max candidate of each link."""
+        return self.alpha().argmax(dim=1)
 
     def weights(self, picks: Tensor) -> Tensor:
         """The α of the picked candidates: all others get no gradient (Proposition 1)."""
-        return self.alpha().gather(1, picks.to(self.mask.device).unsqueeze(1)).squeeze(1)
+        return self.alpha().gather(1, picks.unsqueeze(1)).squeeze(1)
 
     def metagraph(self, picks: Tensor) -> MetaGraph:
         """The meta graph of the picked candidates."""
         return self.space.metagraph(tuple(picks.tolist()))
 
 
+@dataclass(frozen=True)
+class Exploration:
+    """What chance decides in every epoch of a search, drawn before it starts; Eq. (11)."""
+
+    explores: Tensor
+    """(epochs, links): whether the link takes a random candidate instead of the arg-max."""
+    anything: Tensor
+    """(epochs, links): the random candidate."""
+
+    @classmethod
+    def draw(cls, options: DiffMG, towers: Sequence[Architecture], seed: int) -> list[Exploration]:
+        """One per tower, from one stream."""
+        draw = generator("cpu", seed, "sample")
+        epsilon = options.epsilon * options.decay ** torch.arange(options.epochs).unsqueeze(1)
+        tables = []
+        for tower in towers:
+            shape = (options.epochs, len(tower.counts))
+            tosses = torch.rand(shape if options.coin == "link" else (options.epochs, 1), generator=draw)
+            anything = (torch.rand(shape, generator=draw) * tower.counts).long()
+            explores = (tosses < epsilon).expand(shape)
+            tables.append(cls(explores.to(tower.mask.device), anything.to(tower.mask.device)))
+        return tables
+
+    def pick(self, best: Tensor, done: Tensor) -> Tensor:
+        """A candidate per link for the epoch after `done` others."""
+        explores, anything = self.explores.index_select(0, done), self.anything.index_select(0, done)
+        return torch.where(explores[0], anything[0], best)
+
+
 class DiffMGSearch(Search):
     """Live state of one search."""
 
     def __init__(self, options: DiffMG, problem: Problem, depth: int, dim: int, seed: int) -> None:
-        self.options, self.problem = options, problem
-        self.total, self.epsilon = options.epochs, options.epsilon
-        graph, device = problem.graph, problem.graph.device
+        self.options, self.problem, self.total = options, problem, options.epochs
+        graph = problem.graph
         spaces = spaces_of(problem, depth, options.identity_last)
         types = [graph.schema.node_types] * len(spaces)
         self.model = Model(graph, types, problem.task.outputs, EncoderOptions(dim, "plain"), seed)
         draw = generator("cpu", seed, "architecture")
-        self.towers = [Architecture(space, draw, device) for space in spaces]
-        self.draw = generator("cpu", seed, "sample")
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=options.lr, weight_decay=options.weight_decay, fused=True
-        )
-        self.arch_optimizer = torch.optim.Adam([t.parameter for t in self.towers], lr=options.arch_lr, fused=True)
+        self.towers = [Architecture(space, draw, graph.device) for space in spaces]
+        self.exploration = Exploration.draw(options, self.towers, seed)
+        self.optimizer = adam(list(self.model.parameters()), options.lr, options.weight_decay)
+        self.arch_optimizer = adam([t.parameter for t in self.towers], options.arch_lr, 0.0)
+        self.on_device = OnDevice.of(spaces, graph) if fused(graph) else None
+        self.steps = Steps(self._epoch, graph, self.total, waits=self.on_device is None)
 
     def found(self) -> tuple[MetaGraph, ...]:
         """The arg-max of every link."""
         return tuple(tower.metagraph(tower.best()) for tower in self.towers)
 
-    def advance(self) -> Epoch:
-        """One sample, both updates on it."""
-        picks = [t.sample(self.epsilon, self.options.coin, self.draw) for t in self.towers]
-        metagraphs = [t.metagraph(p) for t, p in zip(self.towers, picks, strict=True)]
-        step = self._single_level if self.options.single_level else self._two_levels
-        train_loss, val_loss, val_score = step(metagraphs, picks)
-        self.epsilon *= self.options.decay
-        self.epoch += 1
-        return Epoch(self.epoch, float(train_loss), float(val_loss), float(val_score))
+    def advance(self) -> Sequence[Epoch]:
+        """Samples, with both updates on each."""
+        records = self.steps.advance(self.epoch)
+        self.epoch = records[-1].epoch
+        return records
 
-    def _two_levels(self, metagraphs: Sequence[MetaGraph], picks: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    def _epoch(self, done: Tensor) -> Reports:
+        with torch.no_grad():
+            picks = [e.pick(t.best(), done) for t, e in zip(self.towers, self.exploration, strict=True)]
+        chosen = self._metagraphs(picks) if self.on_device is None else self.on_device.wired(picks)
+        return (self._single_level if self.options.single_level else self._two_levels)(chosen, picks)
+
+    def _metagraphs(self, picks: Sequence[Tensor]) -> list[MetaGraph]:
+        return [t.metagraph(p) for t, p in zip(self.towers, picks, strict=True)]
+
+    def _two_levels(self, chosen: Chosen, picks: Sequence[Tensor]) -> Reports:
         graph, task = self.problem.graph, self.problem.task
-        self.optimizer.zero_grad()
-        weights = [t.weights(p).detach() for t, p in zip(self.towers, picks, strict=True)]
-        train_loss = task.loss(self.model(graph, metagraphs, weights), "train")
-        train_loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        with _frozen(self.model):
-            outputs = self._weighted(metagraphs, picks)
-            val_loss = task.loss(outputs, "val")
-            self._update_architecture(val_loss)
-        return train_loss.detach(), val_loss.detach(), task.scores(outputs, "val")[task.metric].detach()
-
-    def _single_level(self, metagraphs: Sequence[MetaGraph], picks: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        task = self.problem.task
-        self.optimizer.zero_grad()
-        outputs = self._weighted(metagraphs, picks)
-        train_loss, val_loss = task.loss(outputs, "train"), task.loss(outputs, "val")
-        share = task.size("train") / (task.size("train") + task.size("val"))
-        union = share * train_loss + (1 - share) * val_loss
-        self.arch_optimizer.zero_grad()
-        union.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        self.arch_optimizer.step()
-        return train_loss.detach(), val_loss.detach(), task.scores(outputs, "val")[task.metric].detach()
-
-    def _weighted(self, metagraphs: Sequence[MetaGraph], picks: Sequence[Tensor]) -> tuple[Tensor, ...]:
         weights = [t.weights(p) for t, p in zip(self.towers, picks, strict=True)]
-        outputs: tuple[Tensor, ...] = self.model(self.problem.graph, metagraphs, weights)
+        train_loss = task.loss(self.model(graph, chosen, [w.detach() for w in weights]), "train")
+        update(self.optimizer, train_loss)
+        with _frozen(self.model):
+            val_loss, score = task.evaluate(self.model(graph, chosen, weights), "val")
+            update(self.arch_optimizer, val_loss)
+        return train_loss, val_loss, score
+
+    def _single_level(self, chosen: Chosen, picks: Sequence[Tensor]) -> Reports:
+        task = self.problem.task
+        outputs = self._weighted(chosen, picks)
+        train_loss = task.loss(outputs, "train")
+        val_loss, score = task.evaluate(outputs, "val")
+        share = task.size("train") / (task.size("train") + task.size("val"))
+        self.arch_optimizer.zero_grad()
+        update(self.optimizer, share * train_loss + (1 - share) * val_loss)
+        self.arch_optimizer.step()
+        return train_loss, val_loss, score
+
+    def _weighted(self, chosen: Chosen, picks: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        weights = [t.weights(p) for t, p in zip(self.towers, picks, strict=True)]
+        outputs: tuple[Tensor, ...] = self.model(self.problem.graph, chosen, weights)
         return outputs
 
-    def _update_architecture(self, loss: Tensor) -> None:
-        self.arch_optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.arch_optimizer.step()
-
     def tensors(self) -> dict[str, Tensor]:
-        """Weights, architecture, the moments of both, the sampling stream."""
+        """Weights, architecture, the moments of both."""
         state = module_state("model", self.model) | optimizer_state("adam", self.optimizer)
-        state |= optimizer_state("arch_adam", self.arch_optimizer) | {"sample": self.draw.get_state()}
+        state |= optimizer_state("arch_adam", self.arch_optimizer)
         return state | {f"arch.{i}": t.parameter.detach().cpu().clone() for i, t in enumerate(self.towers)}
 
     def numbers(self) -> dict[str, Any]:
-        """The exploration rate."""
-        return {"epsilon": self.epsilon}
+        """Nothing: what chance decides follows from the seed."""
+        return {}
 
-    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:  # noqa: ARG002
         """Go on from a saved state."""
         load_module("model", self.model, tensors)
         load_optimizer("adam", self.optimizer, tensors)
         load_optimizer("arch_adam", self.arch_optimizer, tensors)
-        self.draw.set_state(tensors["sample"])
-        self.epsilon = numbers["epsilon"]
         with torch.no_grad():
             for i, tower in enumerate(self.towers):
                 tower.parameter.copy_(tensors[f"arch.{i}"])

@@ -49,6 +49,10 @@ class Task(ABC):
     def scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """Scores cheap enough for every epoch; empty where the part is."""
 
+    def evaluate(self, outputs: tuple[Tensor, ...], part: Part) -> tuple[Tensor, Tensor]:
+        """The loss and the score that chooses, sharing what they can."""
+        return self.loss(outputs, part), self.scores(outputs, part)[self.metric]
+
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """All scores, those that are computed once a run included."""
         return self.scores(outputs, part)

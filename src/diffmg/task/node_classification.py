@@ -131,12 +131,15 @@ class NodeClassification(Task):
         index = self.parts[part]
         if not len(index):
             return {}
-        predicted, true = self.decide(outputs[0][index]), self.labels[index]
-        return {
+        logits, true = outputs[0][index], self.labels[index]
+        predicted = self.decide(logits)
+        scores = {
             "macro_f1": macro_f1(predicted, true, self.outputs),
             "micro_f1": micro_f1(predicted, true, self.outputs),
             "accuracy": accuracy(predicted, true),
         }
+        diverged = logits.isnan().any()  # a model that diverged must not look good
+        return {name: torch.where(diverged, torch.nan, score) for name, score in scores.items()}
 
     def decide(self, logits: Tensor) -> Tensor:
         """Class numbers (n,), or zeros and ones (n, C)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from torch import Tensor
 from diffmg.errors import DiffmgError, unknown
 from diffmg.fingerprint import fingerprint
 from diffmg.graph import HeteroGraph
-from diffmg.metrics import auc, average_precision, ndcg_at_k, recall_at_k
+from diffmg.metrics import auc_of, average_precision, ndcg_at_k, recall_at_k
 from diffmg.pairs import Pairs
 from diffmg.task._base import Part, Task
 
@@ -27,14 +27,36 @@ PARTS: tuple[Part, ...] = ("train", "val", "test")
 
 @dataclass(frozen=True)
 class Labelled:
-    """Pairs of one part with their labels, 1 or 0."""
+    """Pairs of one part with their labels, 1 or 0, and what the loss and the scores need of them."""
 
     pairs: Pairs
     labels: Tensor
+    signs: Tensor
+    """1 for positives, -1 for negatives."""
+    shares: Tensor
+    """One over the number of pairs with the same label."""
+    positive: Tensor
+    negative: Tensor
+    """Which pairs these are."""
+
+    @classmethod
+    def of(cls, pairs: Pairs, labels: Tensor) -> Labelled:
+        """From pairs and their labels."""
+        positive, negative = torch.nonzero(labels > 0).flatten(), torch.nonzero(labels <= 0).flatten()
+        shares = labels / max(len(positive), 1) + (1 - labels) / max(len(negative), 1)
+        return cls(pairs, labels, 2 * labels - 1, shares, positive, negative)
 
     def to(self, device: torch.device | str) -> Labelled:
         """The same elsewhere."""
-        return Labelled(self.pairs.to(device), self.labels.to(device))
+        return Labelled(*(getattr(self, f.name).to(device) for f in fields(self)))
+
+    def loss(self, scores: Tensor) -> Tensor:
+        """The paper's loss, each sum divided by its number of pairs."""
+        return -(self.shares * F.logsigmoid(self.signs * scores)).sum()
+
+    def auc(self, scores: Tensor) -> Tensor:
+        """Area under the ROC curve."""
+        return auc_of(scores[self.positive], scores[self.negative])
 
 
 @dataclass(frozen=True)
@@ -132,10 +154,7 @@ class Recommendation(Task):
     def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
         """The paper's loss, each sum divided by its number of pairs."""
         labelled = self.parts[part]
-        scores = labelled.pairs.scores(*outputs)
-        y = labelled.labels
-        share = y / y.sum().clamp(min=1) + (1 - y) / (1 - y).sum().clamp(min=1)
-        return -(share * F.logsigmoid((2 * y - 1) * scores)).sum()
+        return labelled.loss(labelled.pairs.scores(*outputs))
 
     def scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """AUC and average precision over the labelled pairs."""
@@ -143,10 +162,15 @@ class Recommendation(Task):
         if not len(labelled.labels):
             return {}
         scores = labelled.pairs.scores(*outputs)
-        return {
-            "auc": auc(scores, labelled.labels),
-            "average_precision": average_precision(scores, labelled.labels),
-        }
+        return {"auc": labelled.auc(scores), "average_precision": average_precision(scores, labelled.labels)}
+
+    def evaluate(self, outputs: tuple[Tensor, ...], part: Part) -> tuple[Tensor, Tensor]:
+        """The loss and the score that chooses, from the same scores of pairs."""
+        labelled = self.parts[part]
+        scores = labelled.pairs.scores(*outputs)
+        kept = scores.detach()
+        score = labelled.auc(kept) if self.metric == "auc" else average_precision(kept, labelled.labels)
+        return labelled.loss(scores), score
 
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """Also recall@k and ndcg@k: all items ranked for each user with a positive in `part`, known ones left out."""
@@ -196,7 +220,7 @@ class Recommendation(Task):
         """A hash of pairs, labels and split."""
         rows: list[Any] = [self.user, self.item, self.shape, self.seen.indptr, self.seen.indices]
         for part in self.parts.values():
-            rows += [part.pairs.left, part.pairs.right, part.labels]
+            rows += [part.pairs.left.long(), part.pairs.right.long(), part.labels]
         return fingerprint(*rows)
 
     def _positives(self, parts: tuple[Part, ...]) -> sp.csr_matrix:
@@ -249,4 +273,4 @@ def _check_overlap(rows: Mapping[Part, tuple[NDArray[np.int64], ...]]) -> None:
 def _labelled(rows: tuple[NDArray[np.int64], ...], shape: tuple[int, int]) -> Labelled:
     labels = np.repeat(np.array([1.0, 0.0], np.float32), [len(r) for r in rows])
     pairs, order = Pairs.build(np.concatenate(rows), *shape)
-    return Labelled(pairs, torch.from_numpy(labels[order]))
+    return Labelled.of(pairs, torch.from_numpy(labels[order]))

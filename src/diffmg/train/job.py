@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -38,8 +38,8 @@ class Job(ABC):
         return self.epoch >= self.total
 
     @abstractmethod
-    def advance(self) -> Epoch:
-        """Do one epoch."""
+    def advance(self) -> Sequence[Epoch]:
+        """Do one or more epochs: on a GPU several go by between two looks at them."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
@@ -102,12 +102,14 @@ def drive(phase: str, job: Job, watch: Watch, store: Store | None = None) -> Non
         with _interrupt_between_epochs() as interrupted:
             while not job.done:
                 start = time.perf_counter()
-                record = job.advance()
+                records = job.advance()
                 job.seconds += time.perf_counter() - start
                 if store is not None:
-                    store.log(phase, record)
+                    for record in records:
+                        store.log(phase, record)
                     store.save(phase, job, force=job.done)
-                watch.epoch(record)
+                for record in records:
+                    watch.epoch(record)
                 if interrupted.is_set():
                     if store is not None:
                         store.save(phase, job, force=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
+from diffmg.engine import Engine
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.metagraph import MetaGraph
@@ -25,11 +26,14 @@ class Problem:
     def __post_init__(self) -> None:
         self.task.check(self.graph)
 
-    def to(self, device: torch.device | str) -> Problem:
-        """The same problem on another device."""
-        return (
-            self if self.graph.device == torch.device(device) else Problem(self.graph.to(device), self.task.to(device))
-        )
+    def to(self, device: torch.device | str, engine: Engine | None = None) -> Problem:
+        """The same problem on another device, or with other switches of the engine."""
+        there = self
+        if self.graph.device.type != torch.device(device).type:
+            there = Problem(self.graph.to(device), self.task.to(device))
+        if engine is None or engine == there.graph.engine:
+            return there
+        return Problem(replace(there.graph, engine=engine), there.task)
 
     def arranged(self, metagraphs: Sequence[MetaGraph]) -> tuple[MetaGraph, ...]:
         """The meta graphs in the order of the task's target types, one for each, all of them fitting the network."""

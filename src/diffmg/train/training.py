@@ -15,9 +15,11 @@ from diffmg.nn import EncoderOptions, Model
 from diffmg.nn.model import types_of
 from diffmg.randomness import generator
 from diffmg.train.job import Epoch, Job
+from diffmg.train.keeper import Keeper
 from diffmg.train.problem import Problem
 from diffmg.train.settings import TrainSettings
 from diffmg.train.state import load_module, load_optimizer, module_state, optimizer_state, take
+from diffmg.train.stepping import Reports, Steps, adam, update
 
 
 def encoder_options(settings: TrainSettings) -> EncoderOptions:
@@ -48,11 +50,10 @@ class Training(Job):
         self.settings, self.seed = settings, seed
         self.total = settings.max_epochs
         self.model = build_model(problem, self.metagraphs, settings, seed)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay, fused=True
-        )
+        self.optimizer = adam(list(self.model.parameters()), settings.lr, settings.weight_decay)
         self.dropout = generator(problem.graph.device, seed, "dropout")
-        self.best: dict[str, Tensor] = {}
+        self.keeper = Keeper(self.model, settings.patience)
+        self.steps = Steps(self._epoch, problem.graph, self.total, [self.dropout])
         self.best_epoch = 0
         self.best_value = -float("inf")
         self.best_score = -float("inf")
@@ -63,33 +64,51 @@ class Training(Job):
         patience = self.settings.patience
         return self.epoch >= self.total or (patience is not None and self.epoch - self.best_epoch >= patience)
 
-    def advance(self) -> Epoch:
-        """One full-batch update and one evaluation, which serves the loss and the score."""
-        graph, task = self.problem.graph, self.problem.task
+    def launch(self) -> None:
+        """Start the next epochs where they run without the host; `advance` then waits for them."""
+        self.steps.launch(self.epoch)
+
+    def advance(self) -> Sequence[Epoch]:
+        """Full-batch updates, each with one evaluation, which serves the loss and the score."""
+        records = []
+        for record in self.steps.advance(self.epoch):
+            records.append(record)
+            self.epoch = record.epoch
+            value = self._value(record.val_loss, record.val_score)
+            if value > self.best_value:
+                self.best_epoch, self.best_value, self.best_score = self.epoch, value, record.val_score
+            if self.done:
+                break
+        return records
+
+    def _epoch(self, done: Tensor) -> Reports:
+        task = self.problem.task
         self.model.train()
-        self.optimizer.zero_grad()
-        loss = task.loss(self.model(graph, self.metagraphs, generator=self.dropout), "train")
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
+        loss = task.loss(self.model(self.problem.graph, self.metagraphs, generator=self.dropout), "train")
+        update(self.optimizer, loss)
         outputs = outputs_of(self.model, self.problem, self.metagraphs)
-        val_loss = float(task.loss(outputs, "val"))
-        score = float(task.scores(outputs, "val")[task.metric])
-        self.epoch += 1
-        value = score if self.settings.select == "score" else -val_loss
-        if value > self.best_value:
-            self.best_epoch, self.best_value, self.best_score = self.epoch, value, score
-            self.best = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
-        return Epoch(self.epoch, float(loss.detach()), val_loss, score)
+        val_loss, score = task.evaluate(outputs, "val")
+        self.keeper.look(done + 1, self._value(val_loss, score))
+        return loss, val_loss, score
+
+    def _value(self, val_loss: float | Tensor, score: float | Tensor) -> Any:
+        return score if self.settings.select == "score" else -val_loss
+
+    @property
+    def best(self) -> dict[str, Tensor]:
+        """The parameters of the best epoch by name; nothing before there is one."""
+        return self.keeper.best()
 
     def best_model(self) -> Model:
         """A copy of the model with the parameters of its best epoch."""
-        if not self.best:
+        best = self.best
+        if not best:
             raise DiffmgError(
                 f"training must have an epoch with a validation score that is a number, but got none in {self.epoch}; "
                 f"lower the learning rate ({self.settings.lr})"
             )
         model = copy.deepcopy(self.model)
-        model.load_state_dict(self.best)
+        model.load_state_dict(best)
         return model
 
     def tensors(self) -> dict[str, Tensor]:
@@ -106,7 +125,7 @@ class Training(Job):
         """Go on from a saved state."""
         load_module("model", self.model, tensors)
         load_optimizer("adam", self.optimizer, tensors)
-        self.best = {name: t.to(self.problem.graph.device) for name, t in take("best", tensors).items()}
         self.dropout.set_state(tensors["dropout"])
         self.best_epoch, self.best_value = numbers["best_epoch"], numbers["best_value"]
         self.best_score = numbers["best_score"]
+        self.keeper.restore(take("best", tensors), self.best_value, self.best_epoch)
