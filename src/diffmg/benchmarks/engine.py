@@ -1,0 +1,170 @@
+"""The engine beside the yardstick: seconds per epoch and peak memory of searching and of retraining."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, Protocol
+
+import torch
+
+from diffmg.benchmarks.floor import least_work
+from diffmg.benchmarks.measure import JobRunner, Runner, advance_to, alternate, peak_bytes, size_of, summary, timed
+from diffmg.benchmarks.yardstick import RetrainYardstick
+from diffmg.benchmarks.yardstick_search import SearchYardstick
+from diffmg.metagraph import MetaGraph
+from diffmg.options import check_rules, check_types
+from diffmg.plan import settings_from
+from diffmg.sources import open_problem, published_for
+from diffmg.strategies.diffmg import DiffMG
+from diffmg.strategies.random import RandomMetaGraph
+from diffmg.train import Job, Problem, Training, TrainSettings
+
+DEPTH = 4
+WHOLE_RUNS = 3
+WHOLE_SEARCH = 100
+"""Epochs of a whole search."""
+WHOLE_TRAINING = 200
+"""Epochs of a whole retraining."""
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How much is measured."""
+
+    epochs: int = 20
+    """Timed epochs of each program."""
+    block: int = 5
+    """Epochs until the other program has its turn."""
+    warm_up: int = 3
+    """Epochs before any is timed."""
+    yardstick: bool = True
+    whole: bool = False
+    """Also time whole jobs of this package, from a fresh start."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(
+            self, {"epochs >= 1": self.epochs >= 1, "block >= 1": self.block >= 1, "warm_up >= 0": self.warm_up >= 0}
+        )
+
+
+class Live(Protocol):
+    """A yardstick at work."""
+
+    def epoch(self) -> dict[str, float]:
+        """Do one epoch."""
+
+
+class YardstickRunner:
+    """Runs a yardstick."""
+
+    def __init__(self, start: Callable[[], Live], warm_up: int) -> None:
+        self.start, self.warm_up = start, warm_up
+        self.live: Live | None = None
+
+    def prepare(self, epochs: int) -> None:  # noqa: ARG002
+        """Have it warm; it has no end."""
+        if self.live is None:
+            self.live = self.start()
+            self.run(self.warm_up)
+
+    def run(self, epochs: int) -> int:
+        """Do so many epochs."""
+        assert self.live is not None
+        for _ in range(epochs):
+            self.live.epoch()
+        return epochs
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One kind of work, by both programs."""
+
+    ours: Callable[[int], Job]
+    """Starts a job from a seed."""
+    yardstick: Callable[[], Live]
+    whole: Callable[[int], Job]
+    """Starts a job of the length that is timed as a whole."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done on a data set: the authors' settings and meta graphs where they published some."""
+
+    problem: Problem
+    search: DiffMG
+    settings: TrainSettings
+    metagraphs: tuple[MetaGraph, ...]
+
+    @classmethod
+    def on(cls, name: str, device: torch.device, root: Path | None = None) -> Work:
+        """Load the data and choose what is done on them."""
+        published = published_for(name)
+        problem = open_problem(name, root=root).to(device)
+        if published is None:
+            settings = TrainSettings(patience=None)
+            metagraphs = RandomMetaGraph().start(problem, DEPTH, settings, 0).found()
+            return cls(problem, DiffMG(), settings, metagraphs)
+        settings = replace(settings_from(TrainSettings(), published.train), patience=None)
+        return cls(problem, DiffMG(**published.search), settings, problem.arranged(published.metagraphs))
+
+    def phases(self, seed: int) -> Iterator[tuple[str, Phase]]:
+        """Searching and retraining."""
+        problem, search, settings, found = self.problem, self.search, self.settings, self.metagraphs
+        long_search, long = replace(search, epochs=WHOLE_SEARCH), replace(settings, max_epochs=WHOLE_TRAINING)
+        yield (
+            "search",
+            Phase(
+                lambda s: search.start(problem, DEPTH, settings, s),
+                lambda: SearchYardstick(problem, DEPTH, search, settings.dim, seed),
+                lambda s: long_search.start(problem, DEPTH, settings, s),
+            ),
+        )
+        yield (
+            "retrain",
+            Phase(
+                lambda s: Training(problem, found, settings, s),
+                lambda: RetrainYardstick(problem, found, settings, seed),
+                lambda s: Training(problem, found, long, s),
+            ),
+        )
+
+
+def measure_engine(name: str, device: torch.device, options: EngineOptions, root: Path | None = None) -> dict[str, Any]:
+    """Everything measured on one data set."""
+    work = Work.on(name, device, root)
+    phases = {phase: _measure(programs, device, options) for phase, programs in work.phases(options.seed)}
+    least = least_work(work.problem, work.metagraphs, work.settings.dim)
+    return size_of(work.problem) | {"least_per_retraining_epoch": least} | phases
+
+
+def _measure(phase: Phase, device: torch.device, options: EngineOptions) -> dict[str, Any]:
+    starts: dict[str, Callable[[], Runner]] = {"ours": lambda: JobRunner(phase.ours, options.seed, options.warm_up)}
+    if options.yardstick:
+        starts["yardstick"] = lambda: YardstickRunner(phase.yardstick, options.warm_up)
+    blocks = alternate([start() for start in starts.values()], options.epochs, options.block, device)
+    found: dict[str, Any] = {
+        name: summary(b) | {"peak_bytes": peak_bytes(start, device)}
+        for (name, start), b in zip(starts.items(), blocks, strict=True)
+    }
+    if options.whole:
+        found["ours"] |= _whole(phase.whole, device, options.seed)
+    return found | {"ratio": found["yardstick"]["median"] / found["ours"]["median"] if options.yardstick else None}
+
+
+def _whole(start: Callable[[int], Job], device: torch.device, seed: int) -> dict[str, Any]:
+    """Seconds of whole jobs, each from another seed; the first only warms up."""
+
+    def work(seed: int) -> int:
+        """A job from its start to its end."""
+        job = start(seed)
+        advance_to(job, job.total)
+        return job.epoch
+
+    seconds = [timed(partial(work, seed + number), device).seconds for number in range(1 + WHOLE_RUNS)][1:]
+    return {"whole_seconds": seconds, "whole_median": median(seconds)}

@@ -1,0 +1,59 @@
+"""All towers of a model at once, by the fused kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from diffmg.gpu.propagation import Wired, propagate, wire
+from diffmg.gpu.tables import stack_of
+from diffmg.graph import HeteroGraph
+from diffmg.metagraph import MetaGraph
+from diffmg.nn.affine import affine
+from diffmg.nn.encoder import Encoder
+from diffmg.nn.propagation import by_columns
+
+
+def encode(
+    towers: Sequence[Encoder],
+    graph: HeteroGraph,
+    metagraphs: Sequence[MetaGraph] | Wired,
+    weights: Sequence[Tensor] | None = None,
+    generator: torch.Generator | None = None,
+) -> tuple[Tensor, ...]:
+    """Representations of each tower's target type; what `Encoder.forward` computes tower by tower."""
+    stack = stack_of(graph)
+    if not isinstance(metagraphs, Wired):
+        if len({m.depth for m in metagraphs}) > 1:
+            alone = [[w] for w in weights] if weights is not None else [None] * len(towers)
+            return tuple(
+                encode([tower], graph, [m], w, generator)[0]
+                for tower, m, w in zip(towers, metagraphs, alone, strict=True)
+            )
+        metagraphs = wire(metagraphs, stack)
+    wired, factors = metagraphs, None if weights is None else metagraphs.weights(weights)
+    storage = getattr(torch, graph.engine.storage)
+
+    def run(h: Tensor) -> tuple[Tensor, ...]:
+        return propagate(h, wired, factors, stack, storage)
+
+    z = by_columns(run, [_state(towers, graph, generator)], graph.engine.columns)
+    return tuple(tower.finish(rows) for tower, rows in zip(towers, z, strict=True))
+
+
+def _state(towers: Sequence[Encoder], graph: HeteroGraph, generator: torch.Generator | None) -> Tensor:
+    """State 0 of every tower for all nodes, (towers, nodes, dim)."""
+    rows = [_projected(tower, graph, t) for tower in towers for t in graph.schema.node_types]
+    h = torch.cat(rows).view(len(towers), -1, towers[0].options.dim)
+    h = towers[0].activate(h, generator)
+    shared = [tower.shared for tower in towers]
+    return affine(h, torch.stack([s.weight for s in shared]), torch.stack([s.bias for s in shared]))
+
+
+def _projected(tower: Encoder, graph: HeteroGraph, node_type: str) -> Tensor:
+    """A type before the shared map; zero for types the tower does not read."""
+    if node_type in tower.node_types:
+        return tower.project(graph, node_type)
+    return tower.shared.bias.new_zeros(graph.num_nodes[node_type], tower.options.dim)
