@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import cycle
 
 import torch
+
+STREAMS = 8
+"""Streams that all replays share: the library keeps a workspace of its own for every stream that ever multiplied."""
+
+
+@cache
+def _streams(device: torch.device) -> Iterator[torch.cuda.Stream]:
+    return cycle([torch.cuda.Stream(device) for _ in range(STREAMS)])  # type: ignore[no-untyped-call]
 
 
 class Replay:
@@ -16,7 +26,7 @@ class Replay:
     ) -> None:
         """`generators`: the streams of random numbers the step draws from."""
         self.step, self.generators = step, generators
-        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self.stream = next(_streams(device))
         self.graph: torch.cuda.CUDAGraph | None = None
         self.warm, self.capturable = False, True
 

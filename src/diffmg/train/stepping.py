@@ -75,7 +75,7 @@ def weakly(method: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*arguments: Any) -> Any:
         alive = reference()
-        assert alive is not None, "a step is only called by its own job"  # noqa: S101
+        assert alive is not None, "a step is only called by its own job"
         return alive(*arguments)
 
     return call
