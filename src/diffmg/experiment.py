@@ -198,7 +198,7 @@ def load_outcome(path: Path, problem: Problem) -> Outcome:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of what computes, and the commit where the package runs from its repository."""
+    """Versions of what computes, and the commit where the package runs from its repository, with a word on changes."""
     return {
         "diffmg": diffmg.__version__,
         "torch": torch.__version__,
@@ -214,6 +214,7 @@ def _commit() -> str | None:
     try:
         subprocess.run([*git, "ls-files", "--error-unmatch", here.name], check=True, capture_output=True)
         found = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+        changes = subprocess.run([*git, "status", "--porcelain", "--", "."], check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return found.stdout.strip()
+    return found.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
