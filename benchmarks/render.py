@@ -11,11 +11,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import speed_tables
+
 from diffmg.files import read_json, write_text
 from diffmg.run import Run
 
 HERE = Path(__file__).parent
-DOCUMENTS = (HERE.parent / "README.md", HERE.parent / "docs" / "results.md")
+DOCUMENTS = tuple(HERE.parent / name for name in ("README.md", "docs/results.md", "docs/performance.md"))
 MARK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NAMES = ("dblp", "acm", "imdb", "amazon", "yelp", "douban")
 
@@ -73,7 +75,7 @@ def seeds() -> str:
     return "\n".join(rows)
 
 
-TABLES = {"published": published, "spread": spread, "seeds": seeds}
+TABLES = {"published": published, "spread": spread, "seeds": seeds} | speed_tables.TABLES
 
 
 def rendered(text: str) -> str:

@@ -359,7 +359,7 @@ def test_versions_name_what_computes() -> None:
     found = versions()
     assert found["diffmg"] == diffmg.__version__
     assert found["torch"] == torch.__version__
-    assert found["commit"] is None or re.fullmatch("[0-9a-f]{40}", found["commit"])
+    assert found["commit"] is None or re.fullmatch("[0-9a-f]{40}( with changes)?", found["commit"])
 
 
 def test_without_git_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
