@@ -42,7 +42,7 @@ class Outcome:
 
     def outputs(self) -> tuple[Tensor, ...]:
         """Logits, or the representations of the two towers."""
-        return outputs_of(self.model, self.problem, self.run.metagraphs)
+        return outputs_of(self.model, self.problem)
 
 
 class Experiment:
@@ -121,7 +121,7 @@ class Experiment:
         start = time.perf_counter()
         trained = []
         for number, training in enumerate(repeats):
-            outputs = outputs_of(training.best_model(), self.problem, training.metagraphs)
+            outputs = outputs_of(training.best_model(), self.problem)
             val = {n: float(s) for n, s in self.problem.task.final_scores(outputs, "val").items()}
             test = score_on_test(self.problem, outputs)
             trained.append(Trained(number, training.epoch, training.best_epoch, val, test))

@@ -39,6 +39,10 @@ class Registry(Generic[M]):
             raise unknown(self.kind, name, self._members)
         return self._members[name]
 
+    def name_of(self, member: M) -> str:
+        """The name a member is registered under."""
+        return next(name for name, known in self.items() if known is member)
+
     def items(self) -> Iterator[tuple[str, M]]:
         """All members in order of name."""
         self._discover()

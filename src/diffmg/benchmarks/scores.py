@@ -65,6 +65,6 @@ def _trained(problem: Problem, candidates: Any, settings: TrainSettings) -> dict
     seconds = time.perf_counter() - start
     scores = []
     for training in trainings:
-        outputs = outputs_of(training.best_model(), problem, training.metagraphs)
+        outputs = outputs_of(training.best_model(), problem)
         scores.append(score_on_test(problem, outputs)[problem.task.metric])
     return {"mean": mean(scores), "std": stdev(scores), "scores": scores, "seconds_together": seconds}

@@ -2,6 +2,6 @@
 
 from diffmg.nn.affine import Affine
 from diffmg.nn.encoder import Encoder, EncoderOptions
-from diffmg.nn.model import Model
+from diffmg.nn.model import DerivedModel, Model
 
-__all__ = ["Affine", "Encoder", "EncoderOptions", "Model"]
+__all__ = ["Affine", "DerivedModel", "Encoder", "EncoderOptions", "Model"]

@@ -70,6 +70,20 @@ class Model(nn.Module):
         )
 
 
+class DerivedModel(Model):
+    """The model of given meta graphs, called like any other model: `model(graph, generator=None)`."""
+
+    def __init__(
+        self, graph: HeteroGraph, metagraphs: Sequence[MetaGraph], outputs: int, options: EncoderOptions, seed: int
+    ) -> None:
+        super().__init__(graph, types_of(metagraphs), outputs, options, seed)
+        self.metagraphs = tuple(metagraphs)
+
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # type: ignore[override]
+        """The outputs the task scores, along the meta graphs."""
+        return super().forward(graph, self.metagraphs, generator=generator)
+
+
 def types_of(metagraphs: Sequence[MetaGraph]) -> list[tuple[str, ...]]:
     """For each meta graph, the node types whose features it reads."""
     return [compile_program(m).inputs for m in metagraphs]

@@ -4,6 +4,18 @@ from diffmg.train.job import Epoch, Job, Quiet, Store, Watch, drive
 from diffmg.train.many import train_many
 from diffmg.train.problem import Problem
 from diffmg.train.settings import TrainSettings
-from diffmg.train.training import Training
+from diffmg.train.training import ModelTraining, Training
 
-__all__ = ["Epoch", "Job", "Problem", "Quiet", "Store", "TrainSettings", "Training", "Watch", "drive", "train_many"]
+__all__ = [
+    "Epoch",
+    "Job",
+    "ModelTraining",
+    "Problem",
+    "Quiet",
+    "Store",
+    "TrainSettings",
+    "Training",
+    "Watch",
+    "drive",
+    "train_many",
+]

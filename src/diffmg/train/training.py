@@ -1,4 +1,4 @@
-"""Retraining: train the model of given meta graphs, keep the epoch that is best on validation."""
+"""Training: of the model of given meta graphs or of any other; the epoch that is best on validation is kept."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from diffmg.errors import DiffmgError
 from diffmg.metagraph import MetaGraph
-from diffmg.nn import EncoderOptions, Model
-from diffmg.nn.model import types_of
+from diffmg.nn import DerivedModel, EncoderOptions
 from diffmg.randomness import generator
 from diffmg.train.job import Epoch, Job
 from diffmg.train.keeper import Keeper
@@ -28,28 +27,26 @@ def encoder_options(settings: TrainSettings) -> EncoderOptions:
     return EncoderOptions(settings.dim, norm, settings.tanh, settings.dropout)  # type: ignore[arg-type]
 
 
-def build_model(problem: Problem, metagraphs: Sequence[MetaGraph], settings: TrainSettings, seed: int) -> Model:
+def build_model(problem: Problem, metagraphs: Sequence[MetaGraph], settings: TrainSettings, seed: int) -> DerivedModel:
     """A fresh model for these meta graphs, one per target type of the task."""
-    return Model(
-        problem.graph, types_of(problem.arranged(metagraphs)), problem.task.outputs, encoder_options(settings), seed
-    )
+    arranged = problem.arranged(metagraphs)
+    return DerivedModel(problem.graph, arranged, problem.task.outputs, encoder_options(settings), seed)
 
 
 @torch.no_grad()
-def outputs_of(model: Model, problem: Problem, metagraphs: Sequence[MetaGraph]) -> tuple[Tensor, ...]:
+def outputs_of(model: nn.Module, problem: Problem) -> tuple[Tensor, ...]:
     """Outputs of a model as it is, without dropout: logits, or the representations of the two towers."""
-    outputs: tuple[Tensor, ...] = model.eval()(problem.graph, metagraphs)
+    outputs: tuple[Tensor, ...] = model.eval()(problem.graph)
     return outputs
 
 
-class Training(Job):
-    """Trains one model; `best` holds the parameters of its best epoch."""
+class ModelTraining(Job):
+    """Trains a model, called `model(graph, generator=...)`; `best` holds the parameters of its best epoch."""
 
-    def __init__(self, problem: Problem, metagraphs: Sequence[MetaGraph], settings: TrainSettings, seed: int) -> None:
-        self.problem, self.metagraphs = problem, problem.arranged(metagraphs)
+    def __init__(self, problem: Problem, model: nn.Module, settings: TrainSettings, seed: int) -> None:
+        self.problem, self.model = problem, model
         self.settings, self.seed = settings, seed
         self.total = settings.max_epochs
-        self.model = build_model(problem, self.metagraphs, settings, seed)
         self.optimizer = adam(list(self.model.parameters()), settings.lr, settings.weight_decay)
         self.dropout = generator(problem.graph.device, seed, "dropout")
         self.keeper = Keeper(self.model, settings.patience)
@@ -84,9 +81,9 @@ class Training(Job):
     def _epoch(self, done: Tensor) -> Reports:
         task = self.problem.task
         self.model.train()
-        loss = task.loss(self.model(self.problem.graph, self.metagraphs, generator=self.dropout), "train")
+        loss = task.loss(self.model(self.problem.graph, generator=self.dropout), "train")
         update(self.optimizer, loss)
-        outputs = outputs_of(self.model, self.problem, self.metagraphs)
+        outputs = outputs_of(self.model, self.problem)
         val_loss, score = task.evaluate(outputs, "val")
         self.keeper.look(done + 1, self._value(val_loss, score))
         return loss, val_loss, score
@@ -99,7 +96,7 @@ class Training(Job):
         """The parameters of the best epoch by name; nothing before there is one."""
         return self.keeper.best()
 
-    def best_model(self) -> Model:
+    def best_model(self) -> nn.Module:
         """A copy of the model with the parameters of its best epoch."""
         best = self.best
         if not best:
@@ -129,3 +126,11 @@ class Training(Job):
         self.best_epoch, self.best_value = numbers["best_epoch"], numbers["best_value"]
         self.best_score = numbers["best_score"]
         self.keeper.restore(take("best", tensors), self.best_value, self.best_epoch)
+
+
+class Training(ModelTraining):
+    """Trains the model of given meta graphs."""
+
+    def __init__(self, problem: Problem, metagraphs: Sequence[MetaGraph], settings: TrainSettings, seed: int) -> None:
+        self.metagraphs = problem.arranged(metagraphs)
+        super().__init__(problem, build_model(problem, self.metagraphs, settings, seed), settings, seed)

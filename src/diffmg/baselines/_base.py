@@ -1,0 +1,54 @@
+"""What every baseline offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar
+
+from torch import nn
+
+from diffmg.errors import DiffmgError, unknown
+from diffmg.registry import Registry
+from diffmg.task import NodeClassification, Recommendation, Task
+from diffmg.train import Problem, TrainSettings
+
+
+class Baseline(ABC):
+    """Frozen options and a way to build a model.
+
+    A model is called as `model(graph, generator=None)` and gives what the task scores: logits of the labelled type, or
+    the representations of users and of items. It draws dropout from `generator` alone.
+    """
+
+    summary: str
+    """One line for listings."""
+    tasks: ClassVar[tuple[type[Task], ...]] = (NodeClassification, Recommendation)
+    """What it can do."""
+    tunable: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """Options that tuning may choose, beside those every method has, with the values it may try."""
+
+    @abstractmethod
+    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+        """A fresh model on the problem's device; its parameters follow from the seed alone."""
+
+    def check(self, problem: Problem) -> None:
+        """Raise if the method cannot do the task."""
+        if not isinstance(problem.task, self.tasks):
+            name = BASELINES.name_of(type(self))
+            can = " or ".join(t.__name__ for t in self.tasks)
+            raise DiffmgError(f"{name!r} can do {can}, but got {type(problem.task).__name__}; see `diffmg list`")
+
+
+BASELINES: Registry[type[Baseline]] = Registry("baseline", "diffmg.baselines")
+
+
+def make_baseline(name: str, options: Mapping[str, Any] | None = None) -> Baseline:
+    """The baseline `name` with these options; unknown options raise."""
+    kind = BASELINES.get(name)
+    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    for option in options or {}:
+        if option not in known:
+            raise unknown(f"option of baseline {name!r}:", option, known)
+    return kind(**(options or {}))

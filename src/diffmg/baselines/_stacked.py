@@ -1,0 +1,77 @@
+"""Models that see all nodes numbered together: projection per type, one representation a node, the task's head."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import accumulate
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from diffmg.graph import HeteroGraph
+from diffmg.nn import Affine
+from diffmg.nn.encoder import dropout
+from diffmg.randomness import generator as seeded
+from diffmg.schema import Relation
+from diffmg.train import Problem, TrainSettings
+
+
+class StackedModel(nn.Module, ABC):
+    """Projects every type to `dim`, encodes all nodes at once, and hands the target types' rows to the head."""
+
+    def __init__(self, problem: Problem, settings: TrainSettings, seed: int, width: int | None = None) -> None:
+        """`width`: columns of the encoded rows, `dim` unless said."""
+        super().__init__()
+        graph, task = problem.graph, problem.task
+        self.settings, self.targets = settings, task.target_types
+        self.types = graph.schema.node_types
+        self.starts = starts_of(graph)
+        self.counts = dict(graph.num_nodes)
+        draw = seeded("cpu", seed, "parameters")
+        self.projections = nn.ModuleList(Affine(input_size(graph, t), settings.dim, draw) for t in self.types)
+        self.head = Affine(width or settings.dim, task.outputs, draw) if task.outputs else nn.Identity()
+
+    @abstractmethod
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Representations of all nodes, (nodes, width), from projected features, (nodes, dim)."""
+
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+        """What the task scores: logits, or the representations of users and of items."""
+        projected = [p(graph.features.get(t)) for p, t in zip(self.projections, self.types, strict=True)]
+        z = self.encode(self.drop(torch.cat(projected), generator), generator)
+        return tuple(self.head(self.rows(z, t)) for t in self.targets)
+
+    def drop(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Dropout while training."""
+        return dropout(h, self.settings.dropout, generator) if self.training and self.settings.dropout > 0 else h
+
+    def rows(self, z: Tensor, node_type: str) -> Tensor:
+        """The rows of one type."""
+        return z[self.starts[node_type] : self.starts[node_type] + self.counts[node_type]]
+
+
+def starts_of(graph: HeteroGraph) -> dict[str, int]:
+    """The number of each type's first node when all nodes are numbered together, types in the schema's order."""
+    types = graph.schema.node_types
+    ends = accumulate(graph.num_nodes[t] for t in types)
+    return dict(zip(types, [0, *ends], strict=False))
+
+
+def stacked_edges(graph: HeteroGraph, relation: Relation) -> Tensor:
+    """Edges of a relation as two rows, source and target, nodes numbered together, on the network's device."""
+    starts = starts_of(graph)
+    shift = np.array([[starts[relation.source]], [starts[relation.target]]])
+    return torch.from_numpy(graph.edge_index(relation) + shift).to(graph.device)
+
+
+def all_edges(graph: HeteroGraph) -> Tensor:
+    """Every linked pair once, whatever the relation, as two rows, source and target, sorted by target."""
+    edges = torch.cat([stacked_edges(graph, r) for r in graph.schema.relations], dim=1)
+    return torch.unique(edges.flip(0), dim=1).flip(0)
+
+
+def input_size(graph: HeteroGraph, node_type: str) -> int:
+    """Columns of a type's features; one per node where it has none."""
+    features = graph.features.get(node_type)
+    return graph.num_nodes[node_type] if features is None else features.shape[1]
