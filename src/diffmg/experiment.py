@@ -12,23 +12,23 @@ from typing import Any
 
 import numpy
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import diffmg
+from diffmg.baselines import make_baseline
 from diffmg.device import describe_device, resolve_device
 from diffmg.errors import DiffmgError
 from diffmg.fingerprint import graph_fingerprint
 from diffmg.folder import RunFolder
 from diffmg.memory import fitted
 from diffmg.metagraph import MetaGraph
-from diffmg.nn import Model
 from diffmg.plan import Plan
 from diffmg.program import compile_program
 from diffmg.randomness import derive_seed
 from diffmg.run import Candidate, Run, Trained, read_run
 from diffmg.strategies import Search, make_strategy
 from diffmg.task import NodeClassification
-from diffmg.train import Problem, Quiet, Training, Watch, drive
+from diffmg.train import ModelTraining, Problem, Quiet, Training, Watch, drive
 from diffmg.train.training import build_model, outputs_of
 
 
@@ -38,7 +38,7 @@ class Outcome:
 
     run: Run
     problem: Problem
-    model: Model
+    model: nn.Module
 
     def outputs(self) -> tuple[Tensor, ...]:
         """Logits, or the representations of the two towers."""
@@ -59,9 +59,12 @@ class Experiment:
         self.problem = problem.to(device, engine)
         self.given = self.problem.arranged(plan.metagraphs) if plan.metagraphs else ()
         self.strategy = make_strategy(plan.strategy, plan.strategy_options)
+        self.baseline = make_baseline(plan.baseline, plan.baseline_options) if plan.baseline else None
+        if self.baseline is not None:
+            self.baseline.check(self.problem)
         self.seconds: dict[str, float] = {}
-        self.jobs: list[Search | Training] = []
-        self.finished: dict[tuple[tuple[MetaGraph, ...], int], Training] = {}
+        self.jobs: list[Search | ModelTraining] = []
+        self.finished: dict[tuple[tuple[MetaGraph, ...], int], ModelTraining] = {}
         self.start = Run("running", plan.to_dict(), problem.task.metric, self._data(), versions(), self._device(), {})
 
     def execute(self) -> Outcome:
@@ -69,9 +72,10 @@ class Experiment:
         if self.folder is not None:
             self.folder.write_run(self.start)
         try:
-            candidates = [self._candidate(i) for i in range(1 if self.given else self.plan.search_seeds)]
-            chosen = max(range(len(candidates)), key=lambda i: (*_merit(candidates[i]), -i))
-            repeats = [self._train(candidates[chosen].metagraphs, i) for i in range(self.plan.repeats)]
+            candidates = [self._candidate(i) for i in range(self._searches())]
+            chosen = max(range(len(candidates)), key=lambda i: (*_merit(candidates[i]), -i), default=0)
+            metagraphs = candidates[chosen].metagraphs if candidates else ()
+            repeats = [self._train(metagraphs, i) for i in range(self.plan.repeats)]
         except KeyboardInterrupt:
             self._leave_usable()
             raise
@@ -91,6 +95,10 @@ class Experiment:
             save_outcome(outcome, self.folder)
         return outcome
 
+    def _searches(self) -> int:
+        """How many candidates there are: none for a baseline, one where meta graphs were given."""
+        return 0 if self.baseline is not None else 1 if self.given else self.plan.search_seeds
+
     def _candidate(self, number: int) -> Candidate:
         """Search from seed `number` (or take what was given) and train what was found."""
         metagraphs = self.given
@@ -104,19 +112,25 @@ class Experiment:
         training = self._train(metagraphs, 0, f"train-{number}")
         return Candidate(metagraphs, training.best_score)
 
-    def _train(self, metagraphs: tuple[MetaGraph, ...], repeat: int, phase: str = "") -> Training:
-        """Train meta graphs from seed `repeat`; what was trained already is not trained again."""
+    def _train(self, metagraphs: tuple[MetaGraph, ...], repeat: int, phase: str = "") -> ModelTraining:
+        """Train meta graphs (or the baseline) from seed `repeat`; what was trained already is not trained again."""
         key = (metagraphs, repeat)
         if key not in self.finished:
             name = phase or f"repeat-{repeat}"
-            training = Training(self.problem, metagraphs, self.plan.train, derive_seed(self.plan.seed, "train", repeat))
+            training = self._training(metagraphs, derive_seed(self.plan.seed, "train", repeat))
             self.jobs.append(training)
             drive(name, training, self.watch, self.folder)
             self.seconds[name] = training.seconds
             self.finished[key] = training
         return self.finished[key]
 
-    def _score(self, repeats: Sequence[Training]) -> tuple[Trained, ...]:
+    def _training(self, metagraphs: tuple[MetaGraph, ...], seed: int) -> ModelTraining:
+        settings = self.plan.train
+        if self.baseline is None:
+            return Training(self.problem, metagraphs, settings, seed)
+        return ModelTraining(self.problem, self.baseline.build(self.problem, settings, seed), settings, seed)
+
+    def _score(self, repeats: Sequence[ModelTraining]) -> tuple[Trained, ...]:
         """Score every training on validation and test, after every choice has been made."""
         start = time.perf_counter()
         trained = []
@@ -133,15 +147,13 @@ class Experiment:
         if self.folder is None:
             return
         run = replace(self.start, status="interrupted", seconds=self.seconds)
-        trained = [j for j in self.jobs if isinstance(j, Training) and j.best]
+        trained = [j for j in self.jobs if isinstance(j, ModelTraining) and j.best]
         if trained:
             best = max(trained, key=lambda t: t.best_score)
-            known = Candidate(best.metagraphs, best.best_score)
+            run = replace(run, candidates=_known(best, best.best_score))
             self.folder.write_model(best.best_model().state_dict())
         else:
-            last = self.jobs[-1]
-            known = Candidate(last.metagraphs if isinstance(last, Training) else last.found(), float("-inf"))
-        run = replace(run, candidates=(known,))
+            run = replace(run, candidates=_known(self.jobs[-1], float("-inf")))
         self.folder.write_metagraphs(run.metagraphs)
         self.folder.write_run(run)
 
@@ -157,6 +169,13 @@ class Experiment:
 
     def _device(self) -> str:
         return describe_device(self.problem.graph.device)
+
+
+def _known(job: Search | ModelTraining, score: float) -> tuple[Candidate, ...]:
+    """What an unfinished job is about: its meta graphs, none for a baseline."""
+    if isinstance(job, Search):
+        return (Candidate(job.found(), score),)
+    return (Candidate(job.metagraphs, score),) if isinstance(job, Training) else ()
 
 
 def _merit(candidate: Candidate) -> tuple[float, int]:
@@ -181,12 +200,16 @@ def load_outcome(path: Path, problem: Problem) -> Outcome:
     """The run, with its model, from a run folder and the problem it was for."""
     run = read_run(path)
     plan = Plan.from_dict(run.plan)
-    if not run.metagraphs:
+    if not run.metagraphs and not plan.baseline:
         raise DiffmgError(
             f"a run must have come as far as a meta graph, but got {str(path)!r}; go on with `diffmg resume`"
         )
     problem = problem.to(resolve_device(plan.device if plan.device != "cuda" or torch.cuda.is_available() else "auto"))
-    model = build_model(problem, problem.arranged(run.metagraphs), plan.train, plan.seed)
+    model: nn.Module
+    if plan.baseline:
+        model = make_baseline(plan.baseline, plan.baseline_options).build(problem, plan.train, plan.seed)
+    else:
+        model = build_model(problem, run.metagraphs, plan.train, plan.seed)
     try:
         model.load_state_dict(RunFolder(path).read_model())
     except RuntimeError as error:

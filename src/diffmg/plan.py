@@ -12,6 +12,8 @@ from diffmg.metagraph import MetaGraph, links_of
 from diffmg.options import check_types
 from diffmg.train.settings import TrainSettings
 
+OPTIONS = ("strategy_options", "data_options", "baseline_options")
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -25,6 +27,9 @@ class Plan:
     """For own tables and databases: target, as_of, on_unknown."""
     metagraphs: tuple[MetaGraph, ...] = ()
     """Meta graphs to train; where there are none they are searched."""
+    baseline: str = ""
+    """A rival to train instead of searching for a meta graph; see `diffmg list`."""
+    baseline_options: Mapping[str, Any] = field(default_factory=dict)
     strategy: str = "diffmg"
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     depth: int = 4
@@ -41,6 +46,10 @@ class Plan:
     def __post_init__(self) -> None:
         links_of(self.depth)
         check_types(self)
+        if self.baseline and self.metagraphs:
+            raise DiffmgError(
+                f"a baseline has no meta graph, but got {self.baseline!r} and {len(self.metagraphs)} of them"
+            )
         for name in ("search_seeds", "repeats"):
             if getattr(self, name) < 1:
                 raise DiffmgError(f"`{name} >= 1` must hold, but got {name}={getattr(self, name)}")
@@ -50,7 +59,7 @@ class Plan:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain |= {"metagraphs": [m.to_dict() for m in self.metagraphs]}
         plain |= {"train": asdict(self.train), "engine": asdict(self.engine)}
-        return plain | {name: dict(getattr(self, name)) for name in ("strategy_options", "data_options")}
+        return plain | {name: dict(getattr(self, name)) for name in OPTIONS}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:

@@ -90,7 +90,7 @@ def test_an_evaluation_and_its_gradients_are_ours(problem, settings, seed):
     model = build_model(problem, found, settings, seed)
     live = RetrainYardstick(problem, found, settings, seed + 1)
     copy_model(model, live.model)
-    outputs = outputs_of(model, problem, found)
+    outputs = outputs_of(model, problem)
     seen = live.evaluate()
     torch.testing.assert_close(live.outputs, outputs, **CLOSE)
     assert seen["val_loss"] == pytest.approx(float(task.loss(outputs, "val")), rel=1e-5)
@@ -112,7 +112,7 @@ def test_an_epoch_is_ours(problem):
     after = value_of(job)
     torch.testing.assert_close(model_values(job.model, live.model, value), after, rtol=1e-3, atol=1e-5)
     assert all(not torch.equal(after[name], p) for name, p in before.items())
-    outputs = outputs_of(job.model, problem, found)
+    outputs = outputs_of(job.model, problem)
     assert seen["val_loss"] == pytest.approx(float(problem.task.loss(outputs, "val")), rel=1e-4)
 
 
@@ -142,7 +142,7 @@ def test_several_labels_a_node_are_judged_as_ours(classification):
     found = drawn(problem)
     model, live = build_model(problem, found, SETTINGS, 0), RetrainYardstick(problem, found, SETTINGS, 1)
     copy_model(model, live.model)
-    outputs, seen = outputs_of(model, problem, found), live.evaluate()
+    outputs, seen = outputs_of(model, problem), live.evaluate()
     assert seen["val_loss"] == pytest.approx(float(problem.task.loss(outputs, "val")), rel=1e-5)
     assert seen["val_score"] == pytest.approx(float(problem.task.scores(outputs, "val")["macro_f1"]), rel=1e-5)
     assert 0 < seen["val_score"] < 1

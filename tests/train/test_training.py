@@ -58,7 +58,7 @@ def test_an_epoch_is_one_adam_step_on_the_training_loss(classification, quick):
 def test_the_record_is_of_the_model_after_the_step(problem, quick):
     job = training(problem, quick)
     (record,) = job.advance()
-    outputs, task = outputs_of(job.model, problem, job.metagraphs), problem.task
+    outputs, task = outputs_of(job.model, problem), problem.task
     assert record.val_loss == task.loss(outputs, "val").item()
     assert record.val_score == task.scores(outputs, "val")[task.metric].item()
 
@@ -160,7 +160,7 @@ def test_no_patience_trains_to_the_end(problem):
 
 def test_dropout_does_not_touch_the_evaluation(problem, quick):
     job = training(problem, quick)
-    first, second = (outputs_of(job.model, problem, job.metagraphs) for _ in range(2))
+    first, second = (outputs_of(job.model, problem) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 

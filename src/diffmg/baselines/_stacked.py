@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -18,15 +19,23 @@ from diffmg.train import Problem, TrainSettings
 
 
 class StackedModel(nn.Module, ABC):
-    """Projects every type to `dim`, encodes all nodes at once, and hands the target types' rows to the head."""
+    """Projects types to `dim`, encodes all their nodes at once, and hands the target types' rows to the head."""
 
-    def __init__(self, problem: Problem, settings: TrainSettings, seed: int, width: int | None = None) -> None:
-        """`width`: columns of the encoded rows, `dim` unless said."""
+    def __init__(
+        self,
+        problem: Problem,
+        settings: TrainSettings,
+        seed: int,
+        *,
+        width: int | None = None,
+        types: Sequence[str] | None = None,
+    ) -> None:
+        """`width`: columns of the encoded rows, `dim` unless said; `types`: the types it reads, all unless said."""
         super().__init__()
         graph, task = problem.graph, problem.task
         self.settings, self.targets = settings, task.target_types
-        self.types = graph.schema.node_types
-        self.starts = starts_of(graph)
+        self.types = tuple(types or graph.schema.node_types)
+        self.starts = starts_of(graph, self.types)
         self.counts = dict(graph.num_nodes)
         draw = seeded("cpu", seed, "parameters")
         self.projections = nn.ModuleList(Affine(input_size(graph, t), settings.dim, draw) for t in self.types)
@@ -51,9 +60,9 @@ class StackedModel(nn.Module, ABC):
         return z[self.starts[node_type] : self.starts[node_type] + self.counts[node_type]]
 
 
-def starts_of(graph: HeteroGraph) -> dict[str, int]:
-    """The number of each type's first node when all nodes are numbered together, types in the schema's order."""
-    types = graph.schema.node_types
+def starts_of(graph: HeteroGraph, types: Sequence[str] | None = None) -> dict[str, int]:
+    """The number of each type's first node when nodes of these types (all, in the schema's order) are numbered together."""
+    types = types or graph.schema.node_types
     ends = accumulate(graph.num_nodes[t] for t in types)
     return dict(zip(types, [0, *ends], strict=False))
 
@@ -68,7 +77,8 @@ def stacked_edges(graph: HeteroGraph, relation: Relation) -> Tensor:
 def all_edges(graph: HeteroGraph) -> Tensor:
     """Every linked pair once, whatever the relation, as two rows, source and target, sorted by target."""
     edges = torch.cat([stacked_edges(graph, r) for r in graph.schema.relations], dim=1)
-    return torch.unique(edges.flip(0), dim=1).flip(0)
+    unique: Tensor = torch.unique(edges.flip(0), dim=1)  # type: ignore[no-untyped-call]
+    return unique.flip(0)
 
 
 def input_size(graph: HeteroGraph, node_type: str) -> int:

@@ -9,6 +9,8 @@ import typer
 
 from diffmg.cli import common
 from diffmg.cli.running import (
+    BaselineName,
+    BaselineOptions,
     MetaGraphFile,
     Out,
     Repeats,
@@ -31,6 +33,8 @@ def fit(
     option: common.Options = None,
     setting: common.Settings = None,
     metagraph: MetaGraphFile = None,
+    baseline: BaselineName = "",
+    baseline_option: BaselineOptions = None,
     depth: common.Depth = 4,
     search_seeds: SearchSeeds = 3,
     repeats: Repeats = 1,
@@ -41,7 +45,7 @@ def fit(
     data_seed: common.DataSeed = 0,
     save_every: SaveEvery = 5.0,
 ) -> None:
-    """Search a meta graph, train it, score it, and write a run folder."""
+    """Search a meta graph (or take a rival), train it, score it, and write a run folder."""
     from diffmg.plan import Plan, engine_from
 
     strategy_options, train = defaults(name, strategy, option, setting)
@@ -50,6 +54,8 @@ def fit(
         data_seed=data_seed,
         data_options=common.data_options(target, as_of, on_unknown),
         metagraphs=given_metagraphs(name, metagraph),
+        baseline=baseline,
+        baseline_options=common.parse_pairs(baseline_option),
         strategy=strategy,
         strategy_options=strategy_options,
         depth=depth,
@@ -60,7 +66,7 @@ def fit(
         device=device,
         engine=engine_from(common.parse_pairs(engine)),
     )
-    how = "given" if metagraph else strategy
+    how = baseline or ("given" if metagraph else strategy)
     path = out or Path("runs") / f"{plain_name(name)}-{how}-seed{seed}"
     carry_out(plan, path, data_root, save_every)
 

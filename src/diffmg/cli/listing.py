@@ -11,15 +11,17 @@ from diffmg.cli.datasets import listing
 
 
 def list_all() -> None:
-    """List everything registered: strategies with their options, data sets, training settings."""
+    """List everything registered: strategies and baselines with their options, data sets, training settings."""
+    from diffmg.baselines import BASELINES
     from diffmg.strategies import STRATEGIES
     from diffmg.train import TrainSettings
 
-    table = Table("strategy", "what it does", "options", title="strategies", title_justify="left")
-    for name, kind in STRATEGIES.items():
-        options = ", ".join(f"{f.name}={f.default}" for f in fields(kind))  # type: ignore[arg-type]
-        table.add_row(name, kind.summary, options or "none")
-    console.print(table)
+    for title, family in (("strategies", STRATEGIES), ("baselines", BASELINES)):
+        table = Table(family.kind, "what it does", "options", title=title, title_justify="left")
+        for name, kind in family.items():
+            options = ", ".join(f"{f.name}={f.default}" for f in fields(kind))  # type: ignore[arg-type]
+            table.add_row(name, kind.summary, options or "none")
+        console.print(table)
     console.print(listing())
     settings = Table("setting", "default", title="settings: --set KEY=VALUE", title_justify="left")
     for field in fields(TrainSettings):

@@ -29,6 +29,14 @@ MetaGraphFile = Annotated[
         show_default="search for one",
     ),
 ]
+BaselineName = Annotated[
+    str,
+    typer.Option("--baseline", help="Train this rival instead of searching; see `diffmg list`.", show_default="none"),
+]
+BaselineOptions = Annotated[
+    list[str] | None,
+    typer.Option("--baseline-option", metavar="KEY=VALUE", help="Option of the baseline.", show_default="none"),
+]
 SearchSeeds = Annotated[
     int, typer.Option("--search-seeds", help="Searches, each from another seed; validation chooses.")
 ]
@@ -110,6 +118,7 @@ def execute(experiment: Experiment, folder: RunFolder) -> None:
         say(f"stopped; go on with: diffmg resume {folder.path}", common.errors)
         raise
     write_report(folder.path)
-    say(draw_all(outcome.run.metagraphs, "text"))
+    if outcome.run.metagraphs:
+        say(draw_all(outcome.run.metagraphs, "text"))
     console.print(common.score_table(outcome.run))
     say(f"run folder: {folder.path}")

@@ -52,11 +52,10 @@ def page(run: Run, folder: Path) -> str:
 
 def _what_was_done(run: Run) -> str:
     plan = run.plan
-    how = (
-        "given meta graphs"
-        if plan["metagraphs"]
-        else f"strategy {plan['strategy']}, {plan['search_seeds']} search seeds"
-    )
+    searched = f"strategy {plan['strategy']}, {plan['search_seeds']} search seeds"
+    how = "given meta graphs" if plan["metagraphs"] else searched
+    if plan.get("baseline"):
+        how = f"baseline {plan['baseline']}"
     return f"{run.status}: {how}, {plan['repeats']} training(s), chosen by validation {run.metric}."
 
 
