@@ -61,7 +61,7 @@ class StackedModel(nn.Module, ABC):
 
 
 def starts_of(graph: HeteroGraph, types: Sequence[str] | None = None) -> dict[str, int]:
-    """The number of each type's first node when nodes of these types (all, in the schema's order) are numbered together."""
+    """Where each type starts when the nodes of these types (all, in the order of the schema) are numbered together."""
     types = types or graph.schema.node_types
     ends = accumulate(graph.num_nodes[t] for t in types)
     return dict(zip(types, [0, *ends], strict=False))
@@ -77,7 +77,7 @@ def stacked_edges(graph: HeteroGraph, relation: Relation) -> Tensor:
 def all_edges(graph: HeteroGraph) -> Tensor:
     """Every linked pair once, whatever the relation, as two rows, source and target, sorted by target."""
     edges = torch.cat([stacked_edges(graph, r) for r in graph.schema.relations], dim=1)
-    unique: Tensor = torch.unique(edges.flip(0), dim=1)  # type: ignore[no-untyped-call]
+    unique: Tensor = torch.unique(edges.flip(0), dim=1)
     return unique.flip(0)
 
 
