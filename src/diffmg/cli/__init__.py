@@ -6,7 +6,21 @@ import sys
 
 import typer
 
-from diffmg.cli import again, bench, datasets, demo, describe, export, fit, listing, planning, search, show, use
+from diffmg.cli import (
+    again,
+    bench,
+    datasets,
+    demo,
+    describe,
+    export,
+    fit,
+    listing,
+    planning,
+    reproduce,
+    search,
+    show,
+    use,
+)
 from diffmg.cli.common import errors, say
 from diffmg.errors import DiffmgError, MissingDataError
 
@@ -40,6 +54,7 @@ for command in (
 app.command("list")(listing.list_all)
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(bench.app, name="bench")
+app.add_typer(reproduce.app, name="reproduce")
 
 
 def main() -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from typer.core import TyperCommand
 
 from diffmg.cli import common
-from diffmg.cli.common import console, say
+from diffmg.cli.common import SeveralWords, console, say
 from diffmg.errors import DiffmgError
 
 SIZES = ("1e4", "1e5", "1e6")
@@ -22,15 +20,6 @@ WarmUp = Annotated[int, typer.Option("--warm-up", help="Epochs before any is tim
 Threads = Annotated[
     int | None, typer.Option("--threads", help="Threads that compute on the host.", show_default="torch's choice")
 ]
-
-
-class SeveralWords(TyperCommand):
-    """An option that may be repeated may also have several words: `--data A B` means `--data A --data B`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the option before each of its words."""
-        repeatable = {name for p in self.params if getattr(p, "multiple", False) for name in p.opts}
-        return super().parse_args(ctx, list(_spread(args, repeatable)))
 
 
 app = typer.Typer(
@@ -189,19 +178,6 @@ def _whole(text: str) -> int:
     if number != int(number) or number < 1:
         raise DiffmgError(f"a size is a whole number such as 1e7, but got {text!r}")
     return int(number)
-
-
-def _spread(words: list[str], repeatable: set[str]) -> Iterator[str]:
-    option, filled = "", False
-    for word in words:
-        if word.startswith("-"):
-            name, equals, _ = word.partition("=")
-            option, filled = name if name in repeatable else "", bool(equals)
-        elif option and filled:
-            yield option
-        else:
-            filled = True
-        yield word
 
 
 def _set_threads(threads: int | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from typer.core import TyperCommand
 
 from diffmg.errors import DiffmgError
 
@@ -97,6 +98,28 @@ def data_options(target: str | None, as_of: list[str] | None, on_unknown: str | 
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
     given = {"target": target, "as_of": times or None, "on_unknown": on_unknown}
     return {name: value for name, value in given.items() if value is not None}
+
+
+class SeveralWords(TyperCommand):
+    """An option that may be repeated may also have several words: `--data A B` means `--data A --data B`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the option before each of its words."""
+        repeatable = {name for p in self.params if getattr(p, "multiple", False) for name in p.opts}
+        return super().parse_args(ctx, list(_spread(args, repeatable)))
+
+
+def _spread(words: list[str], repeatable: set[str]) -> Iterator[str]:
+    option, filled = "", False
+    for word in words:
+        if word.startswith("-"):
+            name, equals, _ = word.partition("=")
+            option, filled = name if name in repeatable else "", bool(equals)
+        elif option and filled:
+            yield option
+        else:
+            filled = True
+        yield word
 
 
 class ProgressWatch:

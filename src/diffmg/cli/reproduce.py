@@ -1,0 +1,82 @@
+"""Commands that do the paper's tables and figures again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from diffmg.cli import common
+from diffmg.cli.common import SeveralWords, console, say
+
+PLANS = {
+    "classification": "Macro F1 of every method on DBLP, ACM and IMDB.",
+    "recommendation": "AUC of every method on Amazon, Yelp and Douban.",
+    "cost": "Seconds that each search takes, beside a training.",
+    "ablation": "DiffMG with other exploration, on one level, and with all candidates.",
+}
+"""Names of the plan files, with what they are."""
+
+Data = Annotated[
+    list[str] | None, typer.Option("--data", metavar="DATA...", help="Only these data sets.", show_default="all")
+]
+Methods = Annotated[
+    list[str] | None, typer.Option("--methods", metavar="METHOD...", help="Only these methods.", show_default="all")
+]
+Seeds = Annotated[
+    int | None, typer.Option("--seeds", help="Trainings of each method.", show_default="as in the plan file")
+]
+PlanFile = Annotated[
+    Path | None,
+    typer.Option("--plan", help="The plan file.", show_default="benchmarks/ding2021_NAME.toml"),
+]
+Folder = Annotated[Path, typer.Option("--out", help="Folder of the runs and tables; what is done there is kept.")]
+
+app = typer.Typer(
+    help="Do a table of the paper again.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+
+
+def _command(name: str) -> Callable[..., None]:
+    def reproduce(
+        data: Data = None,
+        methods: Methods = None,
+        seeds: Seeds = None,
+        seed: common.Seed = 0,
+        device: common.Device = "auto",
+        plan: PlanFile = None,
+        out: Folder = Path("runs/reproduce"),
+        data_root: common.DataRoot = None,
+    ) -> None:
+        from diffmg.files import make_folder, write_text
+        from diffmg.reproduction import FORMS, carry_out, read_reproduction, rows_of
+        from diffmg.reproduction.tables import cells, heads
+
+        whole = read_reproduction(plan or Path("benchmarks") / f"ding2021_{name}.toml")
+        table = whole.part(data or [], methods or [], seeds)
+        make_folder(out)
+        runs = {}
+
+        def watch(what: str, metric: str) -> common.ProgressWatch:
+            say(what, common.errors)
+            return common.ProgressWatch(metric)
+
+        for method, on, run in carry_out(table, out, device=device, seed=seed, root=data_root, watch=watch):
+            runs[method.name, on] = run
+            for form, render in FORMS.items():
+                write_text(out / f"{name}.{form}", render(table, rows_of(table, runs)))
+        shown = Table(*heads(table), title=table.title, title_justify="left")
+        for row in rows_of(table, runs):
+            shown.add_row(*cells(row))
+        console.print(shown)
+        say(f"written to {out / name}.md and .html")
+
+    reproduce.__doc__ = PLANS[name]
+    return reproduce
+
+
+for _name in PLANS:
+    app.command(_name, cls=SeveralWords)(_command(_name))
