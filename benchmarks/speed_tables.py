@@ -60,9 +60,7 @@ def ratios(name: str) -> str:
     for data, result in found["results"].items():
         for work, word in WORKS:
             ours, other = result[work]["ours"], result[work]["yardstick"]
-            times = [
-                f"{1000 * p['median']:.1f} ({1000 * p['low']:.1f} to {1000 * p['high']:.1f})" for p in (other, ours)
-            ]
+            times = [spread(p) for p in (other, ours)]
             memory = [f"{p['peak_bytes'] / 1e6:.0f}" for p in (ours, other)]
             rows.append([data, word, *times, f"{result[work]['ratio']:.1f}", *memory])
     return table(heads, rows, found)

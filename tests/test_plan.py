@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from diffmg.datasets import DATASETS
+from diffmg.engine import Engine
 from diffmg.errors import DiffmgError
-from diffmg.plan import Plan, settings_from
+from diffmg.plan import Plan, engine_from, settings_from
 from diffmg.train import TrainSettings
 
 FULL = Plan(
@@ -23,6 +24,7 @@ FULL = Plan(
     seed=11,
     train=TrainSettings(dim=8, patience=None, select="loss"),
     device="cpu",
+    engine=Engine(fused=False, capture=False, storage="bfloat16", columns=16),
 )
 
 
@@ -79,3 +81,36 @@ def test_an_unknown_setting_names_the_nearest() -> None:
 def test_a_setting_of_another_type_is_bad_input_and_no_fault(changes: dict[str, Any]) -> None:
     with pytest.raises(DiffmgError, match=next(iter(changes))):
         settings_from(TrainSettings(), changes)
+
+
+def test_the_engine_is_in_the_plan_switch_by_switch() -> None:
+    switches = {"fused": False, "capture": False, "storage": "bfloat16", "columns": 16}
+    assert FULL.to_dict()["engine"] == switches
+    assert Plan.from_dict(FULL.to_dict()).engine == FULL.engine
+    assert Plan.from_dict({"data": "shop", "engine": {"columns": 8}}).engine == Engine(columns=8)
+
+
+def test_a_plan_written_before_there_was_an_engine_has_the_default_one() -> None:
+    old = FULL.to_dict()
+    del old["engine"]
+    assert Plan.from_dict(old) == replace(FULL, engine=Engine())
+
+
+def test_switches_change_only_what_was_named() -> None:
+    assert engine_from({}) == Engine()
+    assert engine_from({"storage": "bfloat16", "columns": 4}) == Engine(storage="bfloat16", columns=4)
+
+
+@pytest.mark.parametrize("read", [engine_from, lambda given: Plan.from_dict({"data": "shop", "engine": given})])
+def test_an_unknown_switch_names_the_nearest_and_lists_all(read: Any) -> None:
+    with pytest.raises(DiffmgError) as raised:
+        read({"colums": 8})
+    assert str(raised.value) == (
+        "unknown switch of the engine: 'colums'; did you mean 'columns'? Known: capture, columns, fused, storage."
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"columns": -1}, {"columns": "8"}, {"storage": "float16"}, {"fused": 1}], ids=str)
+def test_a_wrong_switch_in_a_plan_is_bad_input(wrong: dict[str, Any]) -> None:
+    with pytest.raises(DiffmgError, match=f"{next(iter(wrong))}.* but got"):
+        Plan.from_dict({"data": "shop", "engine": wrong})

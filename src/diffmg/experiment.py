@@ -26,7 +26,7 @@ from diffmg.plan import Plan
 from diffmg.program import compile_program
 from diffmg.randomness import derive_seed
 from diffmg.run import Candidate, Run, Trained, read_run
-from diffmg.strategies import Search, make_strategy
+from diffmg.strategies import STRATEGIES, Search, make_strategy
 from diffmg.task import NodeClassification
 from diffmg.train import ModelTraining, Problem, Quiet, Training, Watch, drive
 from diffmg.train.training import build_model, outputs_of
@@ -55,7 +55,10 @@ class Experiment:
         self.watch: Watch = Quiet() if watch is None else watch
         device = resolve_device(plan.device)
         problem = problem.to(problem.graph.device, plan.engine)
-        engine = fitted(problem, plan.train, plan.depth, device, search=not plan.metagraphs)
+        search = not plan.metagraphs and not plan.baseline and STRATEGIES.get(plan.strategy).searches
+        depth = max((m.depth for m in plan.metagraphs), default=plan.depth)
+        engine = fitted(problem, plan.train, depth, device, search=search, training=True)
+        self.plan = plan = replace(plan, engine=engine)
         self.problem = problem.to(device, engine)
         self.given = self.problem.arranged(plan.metagraphs) if plan.metagraphs else ()
         self.strategy = make_strategy(plan.strategy, plan.strategy_options)
@@ -204,7 +207,8 @@ def load_outcome(path: Path, problem: Problem) -> Outcome:
         raise DiffmgError(
             f"a run must have come as far as a meta graph, but got {str(path)!r}; go on with `diffmg resume`"
         )
-    problem = problem.to(resolve_device(plan.device if plan.device != "cuda" or torch.cuda.is_available() else "auto"))
+    device = resolve_device(plan.device if plan.device != "cuda" or torch.cuda.is_available() else "auto")
+    problem = problem.to(device, plan.engine)
     model: nn.Module
     if plan.baseline:
         model = make_baseline(plan.baseline, plan.baseline_options).build(problem, plan.train, plan.seed)

@@ -18,6 +18,8 @@ from diffmg.train.settings import TrainSettings
 
 SPARE = 0.9
 """The share of the free memory that is counted on."""
+WORKSPACES = 2**28
+"""What libraries keep on a GPU for the streams in use."""
 COLUMNS = (0, 32, 16, 8, 4)
 """Columns at a time that are tried, fastest first."""
 
@@ -35,12 +37,12 @@ class Needs:
 
 
 def needs(problem: Problem, settings: TrainSettings, depth: int, device: torch.device, *, search: bool) -> Needs:
-    """What a search for meta graphs of `depth` states, or a training of the largest of them, holds at most."""
+    """About what a search for meta graphs of `depth` states, or a training of the largest of them, holds at most."""
     graph, towers = problem.graph, len(problem.task.target_types)
     nodes = sum(graph.num_nodes.values())
     state = 4 * nodes * settings.dim * towers
     weights = 4 * settings.dim * towers * sum(_inputs(graph, t) for t in graph.schema.node_types)
-    columns = graph.engine.columns or settings.dim
+    columns = min(graph.engine.columns or settings.dim, settings.dim)
     width = 2 if graph.engine.storage == "bfloat16" and device.type == "cuda" else 4
     held = 2 * depth if search else depth + 1
     return Needs(
@@ -51,6 +53,7 @@ def needs(problem: Problem, settings: TrainSettings, depth: int, device: torch.d
             "other states": held * state * width // 4 * columns // settings.dim,
             "outputs and scores": _outputs(problem.task, graph, settings.dim),
         }
+        | ({"the library's workspaces": WORKSPACES} if device.type == "cuda" else {})
     )
 
 
@@ -65,19 +68,27 @@ def free_bytes(device: torch.device) -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")), None)
 
 
-def fitted(problem: Problem, settings: TrainSettings, depth: int, device: torch.device, *, search: bool) -> Engine:
-    """The engine's switches with which it fits: fewer columns at a time where memory is short; raises where none do."""
+def fitted(
+    problem: Problem, settings: TrainSettings, depth: int, device: torch.device, *, search: bool, training: bool
+) -> Engine:
+    """The engine's switches with which what is wanted fits: fewer columns at a time where memory is short.
+
+    Raises where it does not fit even so.
+    """
     free, engine = free_bytes(device), problem.graph.engine
     tried = [engine] if engine.columns else [replace(engine, columns=c) for c in COLUMNS if c < settings.dim]
     for option in tried:
-        graph = replace(problem.graph, engine=option)
-        estimate = needs(Problem(graph, problem.task), settings, depth, device, search=search)
-        if free is None or estimate.total <= SPARE * free:
+        there = problem.to(problem.graph.device, option)
+        phases = [phase for phase, wanted in ((True, search), (False, training)) if wanted]
+        estimates = [needs(there, settings, depth, device, search=phase) for phase in phases]
+        largest = max(estimates, key=lambda estimate: estimate.total, default=Needs({}))
+        if free is None or largest.total <= SPARE * free:
             return option
+    what = "search" if search and largest == estimates[0] else "training"
     raise DiffmgError(
-        f"the {'search' if search else 'training'} must fit into {in_words(free or 0)} of free memory ({device.type}), "
-        f"but got an estimate of {in_words(estimate.total)} even with {tried[-1].columns or settings.dim} columns at a "
-        f"time ({explained(estimate)}); lower dim ({settings.dim}) or the depth ({depth}), give types without features "
+        f"the {what} must fit into {in_words(free or 0)} of free memory ({device.type}), "
+        f"but got an estimate of {in_words(largest.total)} even with {tried[-1].columns or settings.dim} columns at a "
+        f"time ({explained(largest)}); lower dim ({settings.dim}) or the depth ({depth}), give types without features "
         "a few, or use a device with more memory"
     )
 
@@ -103,10 +114,14 @@ def _inputs(graph: HeteroGraph, node_type: str) -> int:
 def _network(graph: HeteroGraph, device: torch.device) -> int:
     """Both directions of every relation, twice where the fused kernels have tables of their own, and the features."""
     copies = 2 if device.type == "cuda" and graph.engine.fused else 1
-    edges = sum(p.matrix.forward.values().numel() for p in graph.propagation.values())
-    pointers = sum(sum(p.matrix.shape) for p in graph.propagation.values())
-    features = [x.forward.values() if isinstance(x, FixedMatrix) else x for x in graph.features.values()]
-    return copies * (2 * 8 * edges + 4 * pointers) + 4 * sum(x.numel() for x in features)
+    matrices = [p.matrix for p in graph.propagation.values()]
+    features = [_both_ways(x) if isinstance(x, FixedMatrix) else 4 * x.numel() for x in graph.features.values()]
+    return copies * sum(map(_both_ways, matrices)) + sum(features)
+
+
+def _both_ways(matrix: FixedMatrix) -> int:
+    """Indices and values of a matrix and its transpose, and where their rows start."""
+    return 2 * 8 * matrix.forward.values().numel() + 4 * sum(matrix.shape)
 
 
 def _outputs(task: Task, graph: HeteroGraph, dim: int) -> int:

@@ -75,7 +75,9 @@ class Plan:
             metagraphs = tuple(MetaGraph.from_dict(m) for m in data.get("metagraphs", []))
             engine = engine_from(dict(data.get("engine", {})))
             return cls(**(data | {"train": train, "metagraphs": metagraphs, "engine": engine}))
-        except TypeError as error:
+        except DiffmgError:
+            raise
+        except (TypeError, ValueError) as error:
             raise DiffmgError(f"a plan must be one that diffmg wrote, but got one that is not: {error}") from error
 
 

@@ -7,11 +7,20 @@ from typing import Any
 import pytest
 import torch
 
+from diffmg.benchmarks import floor, product, scores
 from diffmg.cli.bench import _spread
+from diffmg.datasets import DATASETS, Published, load_dataset
 from runs import diffmg
 
 QUICK = ("--epochs", 2, "--block", 1, "--warm-up", 0, "--device", "cpu")
 TINY_GROWTH = ("--sizes", 400, 120, "--epochs", 1, "--warm-up", 0, "--device", "cpu")
+
+
+@pytest.fixture(autouse=True)
+def small_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies and products that take no time."""
+    monkeypatch.setattr(floor, "COPIED", {"cpu": 2**16, "cuda": 2**20})
+    monkeypatch.setattr(floor, "SIDE", 64)
 
 
 @pytest.fixture
@@ -144,3 +153,105 @@ def test_threads_are_set_and_written(threads: int, tmp_path: Path) -> None:
     assert answer.code == 0
     assert written(file)["machine"]["threads"] == 2
     assert "--threads 2" in written(file)["command"]
+
+
+def test_the_product_on_a_cpu_is_refused(tmp_path: Path) -> None:
+    answer = diffmg("bench", "product", "--nodes", "1e3", "--device", "cpu", "--out", tmp_path / "product.json")
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err == (
+        "error: the fused product needs a GPU, but got 'cpu'; on a CPU the library's product is used\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--nodes", "many"], "a size is a whole number such as 1e7, but got 'many'"),
+        (["--nodes", "1.5"], "a size is a whole number such as 1e7, but got '1.5'"),
+        (["--nodes", "0"], "a size is a whole number such as 1e7, but got '0'"),
+        (["--nodes", "-3"], "a size is a whole number such as 1e7, but got '-3'"),
+        (["--nodes", "inf"], "a size is a whole number such as 1e7, but got 'inf'"),
+        (["--nodes", "nan"], "a size is a whole number such as 1e7, but got 'nan'"),
+        (["--nodes", "1e9", "--degree", "3"], "`nodes * degree < 2**31` must hold"),
+        (["--repeats", "0"], "`repeats >= 1` must hold"),
+        (["--device", "tpu"], "unknown device 'tpu'"),
+    ],
+)
+def test_the_product_says_what_is_wrong(arguments: list[str], words: str) -> None:
+    answer = diffmg("bench", "product", *arguments)
+    assert answer.code == 2
+    assert words in answer.err
+
+
+def test_the_product_is_written_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    way = {"median": 0.01234, "gathered_bytes_per_second": 1.5e12, "share_of_copy_bandwidth": 0.42}
+    found = {"ways": {"fused, float32": way | {"relative_error": 1.25e-7}}, "ratio": 2.0}
+    asked: list[Any] = []
+    monkeypatch.setattr(product, "measure_product", lambda options, device: asked.append(options) or found)
+    file = tmp_path / "product.json"
+    answer = diffmg("bench", "product", "--nodes", "1e3", "--dim", 8, "--device", "cpu", "--out", file)
+    assert answer.code == 0, answer.err
+    assert asked == [product.ProductOptions(nodes=1000, dim=8)]
+    assert written(file)["results"] == found
+    assert written(file)["command"] == (
+        "diffmg bench product --device cpu --nodes 1000 --degree 20 --dim 8 --repeats 20 --seed 0"
+    )
+    (row,) = (line for line in answer.out.splitlines() if "fused, float32" in line)
+    assert [cell.strip() for cell in row.strip("│").split("│")] == [
+        "fused, float32",
+        "12.34",
+        "1.50",
+        "42 %",
+        "1.2e-07",
+    ]
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted meta graphs of made data stand for those of the authors."""
+
+    def published(name: str) -> Published:
+        return Published(DATASETS.get(name.split(":")[0]).planted, {}, {"dim": 20, "max_epochs": 4}, {})
+
+    monkeypatch.setattr(scores, "published_for", published)
+    monkeypatch.setattr(scores, "open_problem", lambda name, root: load_dataset(name))
+
+
+def test_scores_with_and_without_each_optimisation(planted: None, tmp_path: Path) -> None:
+    file = tmp_path / "new" / "scores.json"
+    arguments = ["--data", "academic:400", "shop:400", "--repeats", 3, "--device", "cpu"]
+    answer = diffmg("bench", "scores", *arguments, "--out", file)
+    assert answer.code == 0, answer.err
+    found = written(file)
+    assert set(found) == {"what", "command", "machine", "versions", "results"}
+    assert found["command"] == ("diffmg bench scores --data academic:400 shop:400 --device cpu --repeats 3 --seed 0")
+    assert {name: result["metric"] for name, result in found["results"].items()} == {
+        "academic:400": "macro_f1",
+        "shop:400": "auc",
+    }
+    for name, result in found["results"].items():
+        assert list(result["variants"]) == ["default", "states in bfloat16", "16 columns at a time"]
+        (row,) = (line for line in answer.out.splitlines() if name in line)
+        for variant in result["variants"].values():
+            assert len(variant["scores"]) == 3
+            assert f"{100 * variant['mean']:.2f} ± {100 * variant['std']:.2f}" in row
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--data", "academic:120"], 2, "the authors' meta graphs, but got 'academic:120', which has none"),
+        (["--data", "acadmic"], 2, "unknown data set 'acadmic'; did you mean 'academic'?"),
+        (["--data", "amazon", "--repeats", "1"], 2, "`repeats >= 2` must hold"),
+        (["--data", "amazon", "--threads", "0"], 2, "`threads >= 1` must hold, but got threads=0"),
+        (["--data", "amazon", "--data-root", "nowhere"], 3, "`diffmg datasets download NAME` fetches"),
+        ([], 2, "--data"),
+    ],
+)
+def test_scores_say_what_is_wrong(arguments: list[str], code: int, words: str) -> None:
+    answer = diffmg("bench", "scores", *arguments)
+    assert answer.code == code
+    assert words in answer.err
+    assert "Traceback" not in answer.err

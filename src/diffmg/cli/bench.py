@@ -175,7 +175,7 @@ def _whole(text: str) -> int:
         number = float(text)
     except ValueError:
         number = -1.0
-    if number != int(number) or number < 1:
+    if not number.is_integer() or number < 1:
         raise DiffmgError(f"a size is a whole number such as 1e7, but got {text!r}")
     return int(number)
 

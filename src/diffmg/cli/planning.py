@@ -26,10 +26,12 @@ def plan(
     """Say how much memory a search and a training would take, and whether they fit, without starting either."""
     from diffmg.device import describe_device, resolve_device
     from diffmg.memory import fitted, free_bytes, in_words, needs
+    from diffmg.metagraph import links_of
     from diffmg.plan import engine_from
     from diffmg.sources import open_problem
     from diffmg.train import Problem
 
+    links_of(depth)
     _, settings = defaults(name, "diffmg", None, setting)
     given = common.data_options(target, as_of, on_unknown)
     problem = open_problem(name, root=data_root, seed=data_seed, options=given)
@@ -44,11 +46,12 @@ def plan(
     for part in next(iter(estimates.values())).parts:
         table.add_row(part, *(in_words(e.parts[part]) for e in estimates.values()))
     table.add_section()
-    table.add_row("at most, together", *(in_words(e.total) for e in estimates.values()))
+    table.add_row("together, about", *(in_words(e.total) for e in estimates.values()))
     console.print(table)
     free = free_bytes(place)
     say(f"{describe_device(place)}: {'unknown' if free is None else in_words(free)} free")
-    for what, search in (("search", True), ("training", False)):
-        columns = fitted(Problem(graph, problem.task), settings, depth, place, search=search).columns
+    for what in estimates:
+        wanted = {"search": what == "search", "training": what == "training"}
+        columns = fitted(Problem(graph, problem.task), settings, depth, place, **wanted).columns
         way = f"{columns} columns at a time, recomputed for the backward pass" if columns else "all columns at once"
         say(f"{what}: fits, {way}")

@@ -46,7 +46,7 @@ def search(
     problem = open_problem(name, root=data_root, seed=data_seed, options=given)
     place = resolve_device(device)
     problem = problem.to(problem.graph.device, engine_from(common.parse_pairs(engine)))
-    problem = problem.to(place, fitted(problem, settings, depth, place, search=True))
+    problem = problem.to(place, fitted(problem, settings, depth, place, search=True, training=False))
     job = make_strategy(strategy, options).start(problem, depth, settings, derive_seed(seed, "search", 0))
     drive("search", job, common.ProgressWatch(problem.task.metric))
     write_json(out, metagraphs_to_dict(job.found()))

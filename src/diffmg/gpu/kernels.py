@@ -10,11 +10,14 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+# fmt: off
+
 
 @triton.jit
 def _sum_entries(
-    x, columns, values, low, high, d, WIDTH: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
-):
+    x: tl.tensor, columns: tl.tensor, values: tl.tensor, low: tl.tensor, high: tl.tensor, d: tl.tensor,
+    WIDTH: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+) -> tl.tensor:
     """Σ values * x[columns] over the entries low..high of each row, (ROWS, D) in fp32."""
     total = tl.zeros([ROWS, BLOCK, D], tl.float32)
     for start in range(0, tl.max(high - low, axis=0), BLOCK):
@@ -29,7 +32,10 @@ def _sum_entries(
 
 
 @triton.jit
-def _sum_chunks(partial, low, high, d, WIDTH: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def _sum_chunks(
+    partial: tl.tensor, low: tl.tensor, high: tl.tensor, d: tl.tensor,
+    WIDTH: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+) -> tl.tensor:
     """Σ partial[low..high] of each row, (ROWS, D)."""
     total = tl.zeros([ROWS, BLOCK, D], tl.float32)
     for start in range(0, tl.max(high - low, axis=0), BLOCK):
@@ -40,7 +46,11 @@ def _sum_chunks(partial, low, high, d, WIDTH: tl.constexpr, D: tl.constexpr, ROW
 
 
 @triton.jit(do_not_specialize=["empty", "count", "depth"])
-def live_types(operations, links, sources, targets, empty, target_masks, live, count, depth, STATES: tl.constexpr):
+def live_types(
+    operations: tl.tensor, links: tl.tensor, sources: tl.tensor, targets: tl.tensor, empty: tl.tensor,
+    target_masks: tl.tensor, live: tl.tensor, count: tl.tensor,
+    depth: tl.tensor, STATES: tl.constexpr,
+) -> None:
     """Walk back from the target: per state, the node types that reach it, as bits. One program per tower."""
     tower = tl.program_id(0)
     state = tl.arange(0, STATES)
@@ -60,27 +70,13 @@ def live_types(operations, links, sources, targets, empty, target_masks, live, c
 
 @triton.jit(do_not_specialize=["low_entry", "choices", "depth", "nodes", "most"])
 def propagate_chunks(
-    first,
-    rest,
-    operations,
-    entries,
-    live,
-    low_entry,
-    choices,
-    depth,
-    nodes,
-    most,
-    column_type,
-    chunk_base,
-    chunk_count,
-    chunks,
-    columns,
-    values,
-    partial,
-    WIDTH: tl.constexpr,
-    D: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    first: tl.tensor, rest: tl.tensor, operations: tl.tensor, entries: tl.tensor, live: tl.tensor,
+    low_entry: tl.tensor, choices: tl.tensor, depth: tl.tensor,
+    nodes: tl.tensor, most: tl.tensor,
+    column_type: tl.tensor, chunk_base: tl.tensor, chunk_count: tl.tensor, chunks: tl.tensor, columns: tl.tensor,
+    values: tl.tensor, partial: tl.tensor,
+    WIDTH: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:
     """Sums of the chunks of every operation that writes into one state. Grid: chunk, entry, tower."""
     chunk = tl.program_id(0)
     number = tl.program_id(1)
@@ -104,50 +100,31 @@ def propagate_chunks(
         tl.store(partial + at + d[None, :], total, mask=(d < WIDTH)[None, :])
 
 
+@triton.jit
+def _own_share(
+    row: tl.tensor, alive: tl.tensor, operation: tl.tensor,
+    keep_low: tl.tensor, keep_high: tl.tensor, keep_base: tl.tensor, keep: tl.tensor, passing: tl.tensor,
+) -> tl.tensor:
+    """What an operation multiplies a row itself with: its `keep` within a range of rows, else `passing`."""
+    lowest = tl.load(keep_low + operation)
+    changed = alive & (row >= lowest) & (row < tl.load(keep_high + operation))
+    share = tl.load(keep + tl.load(keep_base + operation) + row - lowest, mask=changed, other=0.0)
+    return tl.where(changed, share, tl.load(passing + operation))
+
+
 @triton.jit(do_not_specialize=["state", "low_entry", "number_entries", "choices", "depth", "nodes", "most"])
 def propagate(
-    first,
-    rest,
-    out,
-    out_stride,
-    weights,
-    held,
-    held_stride,
-    dots,
-    operations,
-    entries,
-    live,
-    node_type,
-    state,
-    low_entry,
-    number_entries,
-    choices,
-    depth,
-    nodes,
-    most,
-    keep_low,
-    keep_high,
-    keep_base,
-    keep,
-    passing,
-    low_row,
-    high_row,
-    base,
-    column_type,
-    pointer,
-    columns,
-    values,
-    chunk_pointer,
-    partial,
-    WIDTH: tl.constexpr,
-    D: tl.constexpr,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    WEIGHTED: tl.constexpr,
-    DOT: tl.constexpr,
-    ZERO: tl.constexpr,
-    CHUNKED: tl.constexpr,
-):
+    first: tl.tensor, rest: tl.tensor, out: tl.tensor, out_stride: tl.tensor, weights: tl.tensor, held: tl.tensor,
+    held_stride: tl.tensor, dots: tl.tensor,
+    operations: tl.tensor, entries: tl.tensor, live: tl.tensor, node_type: tl.tensor,
+    state: tl.tensor, low_entry: tl.tensor, number_entries: tl.tensor, choices: tl.tensor, depth: tl.tensor,
+    nodes: tl.tensor, most: tl.tensor,
+    keep_low: tl.tensor, keep_high: tl.tensor, keep_base: tl.tensor, keep: tl.tensor, passing: tl.tensor,
+    low_row: tl.tensor, high_row: tl.tensor, base: tl.tensor, column_type: tl.tensor,
+    pointer: tl.tensor, columns: tl.tensor, values: tl.tensor, chunk_pointer: tl.tensor, partial: tl.tensor,
+    WIDTH: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    WEIGHTED: tl.constexpr, DOT: tl.constexpr, ZERO: tl.constexpr, CHUNKED: tl.constexpr,
+) -> None:
     """One state from the others: per row, Σ over entries of weight * (sum over neighbours + share * own row).
 
     Rows whose type is not live in the state are left alone, or set to zero with ZERO. With DOT, the products of each
@@ -175,10 +152,7 @@ def propagate(
             place = tl.load(base + operation) + row - lowest
             low = tl.load(pointer + place, mask=linked, other=0)
             high = tl.load(pointer + place + 1, mask=linked, other=0)
-            lowest = tl.load(keep_low + operation)
-            changed = alive & (row >= lowest) & (row < tl.load(keep_high + operation))
-            share = tl.load(keep + tl.load(keep_base + operation) + row - lowest, mask=changed, other=0.0)
-            share = tl.where(changed, share, tl.load(passing + operation))
+            share = _own_share(row, alive, operation, keep_low, keep_high, keep_base, keep, passing)
             own = there & (((reached >> kind) & 1) == 1)[:, None]
             if source == 0:
                 x = first + tower * size

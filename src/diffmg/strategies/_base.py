@@ -29,6 +29,8 @@ class Strategy(ABC):
 
     summary: str
     """One line for listings."""
+    searches: bool = True
+    """Whether looking for the answer takes memory of its own."""
 
     @abstractmethod
     def start(self, problem: Problem, depth: int, settings: TrainSettings, seed: int) -> Search:

@@ -15,6 +15,7 @@ class FeaturesOnly(Strategy):
     """The meta graph with one identity link: what the network must add to."""
 
     summary = "no relations: the target's own features only"
+    searches = False
 
     def start(self, problem: Problem, depth: int, settings: TrainSettings, seed: int) -> Search:  # noqa: ARG002
         """Nothing to look for."""

@@ -16,6 +16,7 @@ class RandomMetaGraph(Strategy):
     """One operation a link, uniformly from the search space. Several search seeds make it random search."""
 
     summary = "a meta graph drawn uniformly from the search space"
+    searches = False
 
     def start(self, problem: Problem, depth: int, settings: TrainSettings, seed: int) -> Search:  # noqa: ARG002
         """Draw one meta graph per target type."""

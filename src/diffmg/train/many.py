@@ -20,7 +20,7 @@ Candidate = tuple[Sequence[MetaGraph], int]
 
 
 def train_many(problem: Problem, candidates: Sequence[Candidate], settings: TrainSettings) -> list[Training]:
-    """Train every candidate to its end, several side by side; what comes out is what each alone would give."""
+    """Train every candidate to its end, several side by side; each gives what it would alone (on one CPU thread)."""
     run = _on_gpu if problem.graph.device.type == "cuda" else _on_cpu
     return run(problem, candidates, settings)
 
