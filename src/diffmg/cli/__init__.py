@@ -19,6 +19,7 @@ from diffmg.cli import (
     reproduce,
     search,
     show,
+    tune,
     use,
 )
 from diffmg.cli.common import errors, say
@@ -43,6 +44,7 @@ for command in (
     again.repeat,
     describe.describe,
     planning.plan,
+    tune.tune,
     export.export,
     use.score,
     use.predict,
