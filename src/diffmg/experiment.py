@@ -153,7 +153,8 @@ class Experiment:
         trained = [j for j in self.jobs if isinstance(j, ModelTraining) and j.best]
         if trained:
             best = max(trained, key=lambda t: t.best_score)
-            run = replace(run, candidates=_known(best, best.best_score))
+            kept = 0 if self.baseline is None else self.jobs.index(best)
+            run = replace(run, candidates=_known(best, best.best_score), kept=kept)
             self.folder.write_model(best.best_model().state_dict())
         else:
             run = replace(run, candidates=_known(self.jobs[-1], float("-inf")))
@@ -211,7 +212,8 @@ def load_outcome(path: Path, problem: Problem) -> Outcome:
     problem = problem.to(device, plan.engine)
     model: nn.Module
     if plan.baseline:
-        model = make_baseline(plan.baseline, plan.baseline_options).build(problem, plan.train, plan.seed)
+        seed = derive_seed(plan.seed, "train", run.kept)
+        model = make_baseline(plan.baseline, plan.baseline_options).build(problem, plan.train, seed)
     else:
         model = build_model(problem, run.metagraphs, plan.train, plan.seed)
     try:

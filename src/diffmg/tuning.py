@@ -15,7 +15,7 @@ from diffmg.strategies import make_strategy
 from diffmg.train import ModelTraining, Problem, Training, TrainSettings
 
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02)
-DECAYS = (0.0, 1e-4, 5e-4, 1e-3, 5e-3)
+DECAYS = (0.0, 1e-5, 1e-4, 1e-3, 5e-3)
 DROPOUTS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7)
 DEPTH = 4
 How = Literal["random", "halving"]

@@ -166,5 +166,5 @@ def test_exploration_decays(classification):
 
 
 def test_one_level_is_not_the_yardsticks():
-    with pytest.raises(DiffmgError, match="two levels, but got single_level=True"):
+    with pytest.raises(DiffmgError, match="two levels, with the sample alone, but got single_level=True"):
         SearchYardstick(None, DEPTH, DiffMG(single_level=True), DIM, 0)

@@ -18,6 +18,8 @@ from diffmg.train import Problem, Training, TrainSettings
 from resuming import assert_resumable, run
 
 DEPTH, EPOCHS = 2, 3
+SMALL = {"epochs": EPOCHS, "trials": 6, "batch": 2, "generations": EPOCHS, "population": 4}
+"""Options that make a search short, where it has them."""
 NAMES = [name for name, _ in STRATEGIES.items()]
 
 pytestmark = pytest.mark.parametrize("name", NAMES)
@@ -70,7 +72,7 @@ class Sealed(Task):
 def make(name: str) -> Strategy:
     """With few epochs where it has them."""
     known = {f.name for f in fields(STRATEGIES.get(name))}
-    return make_strategy(name, {"epochs": EPOCHS} if "epochs" in known else {})
+    return make_strategy(name, {option: value for option, value in SMALL.items() if option in known})
 
 
 def start(name: str, problem: Problem, quick: TrainSettings, seed: int = 0) -> Search:

@@ -26,8 +26,11 @@ class SearchYardstick:
     """
 
     def __init__(self, problem: Problem, depth: int, options: DiffMG, dim: int, seed: int) -> None:
-        if options.single_level:
-            raise DiffmgError(f"the yardstick searches on two levels, but got single_level={options.single_level}")
+        if options.single_level or options.all_alpha:
+            raise DiffmgError(
+                "the yardstick searches on two levels, with the sample alone, "
+                f"but got single_level={options.single_level}, all_alpha={options.all_alpha}"
+            )
         torch.manual_seed(seed)
         self.options, self.epsilon, self.draw = options, options.epsilon, generator("cpu", seed, "sample")
         graph, task = problem.graph, problem.task

@@ -74,14 +74,27 @@ class DerivedModel(Model):
     """The model of given meta graphs, called like any other model: `model(graph, generator=None)`."""
 
     def __init__(
-        self, graph: HeteroGraph, metagraphs: Sequence[MetaGraph], outputs: int, options: EncoderOptions, seed: int
+        self,
+        graph: HeteroGraph,
+        metagraphs: Sequence[MetaGraph],
+        outputs: int,
+        options: EncoderOptions,
+        seed: int,
+        *,
+        mean: bool = False,
     ) -> None:
+        """`mean`: several operations on one link are averaged instead of summed."""
         super().__init__(graph, types_of(metagraphs), outputs, options, seed)
         self.metagraphs = tuple(metagraphs)
+        self.averages = mean and any(len(operations) > 1 for m in metagraphs for _, operations in m.items())
+        for number, metagraph in enumerate(metagraphs):
+            shares = [1 / len(operations) for _, operations in metagraph.items() for _ in operations]
+            self.register_buffer(f"shares_{number}", torch.tensor(shares, device=graph.device), persistent=False)
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # type: ignore[override]
         """The outputs the task scores, along the meta graphs."""
-        return super().forward(graph, self.metagraphs, generator=generator)
+        shares = [self.get_buffer(f"shares_{n}") for n in range(len(self.metagraphs))] if self.averages else None
+        return super().forward(graph, self.metagraphs, shares, generator)
 
 
 def types_of(metagraphs: Sequence[MetaGraph]) -> list[tuple[str, ...]]:

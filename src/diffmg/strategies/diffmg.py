@@ -50,6 +50,13 @@ class DiffMG(Strategy):
     """Also allow identity on the link K <- K-1, as the authors' program does."""
     single_level: bool = False
     """Update weights and architecture on one loss over train and validation together."""
+    all_alpha: bool = False
+    """Update every α of a link at once: the update of λ mixes all candidates, that of the weights keeps the sample.
+
+    One reading of "DiffMG (DARTS)" in the paper's ablation, which "optimizes all architecture parameters of a mixed
+    operation simultaneously" and does not say what the weights see; the strategy `darts`, which mixes in both
+    updates, is the other.
+    """
 
     summary = "the paper's differentiable search, one sampled operation a link"
 
@@ -62,6 +69,7 @@ class DiffMG(Strategy):
             "arch_lr > 0": self.arch_lr > 0,
             "0 <= epsilon <= 1": 0 <= self.epsilon <= 1,
             "0 <= decay <= 1": 0 <= self.decay <= 1,
+            "not (single_level and all_alpha)": not (self.single_level and self.all_alpha),
         }
         check_rules(self, rules)
 
@@ -79,7 +87,8 @@ class Architecture:
         width = int(self.counts.max())
         start = ARCH_SCALE * torch.randn(len(self.counts), width, generator=draw)
         self.parameter = start.to(device).requires_grad_()
-        self.mask = (torch.arange(width) >= self.counts.unsqueeze(1)).to(device)
+        mask = torch.arange(width) >= self.counts.unsqueeze(1)
+        self.mask, self.places = mask.to(device), (~mask).flatten().nonzero().squeeze(1).to(device)
 
     def alpha(self) -> Tensor:
         """Softmax over the candidates of each link, Eq. (6)."""
@@ -92,6 +101,10 @@ class Architecture:
     def weights(self, picks: Tensor) -> Tensor:
         """The α of the picked candidates: all others get no gradient (Proposition 1)."""
         return self.alpha().gather(1, picks.unsqueeze(1)).squeeze(1)
+
+    def listed(self, table: Tensor) -> Tensor:
+        """A table (links, columns) as weights of `space.everything()`: its entries in the order of the choices."""
+        return table.flatten().index_select(0, self.places)
 
     def metagraph(self, picks: Tensor) -> MetaGraph:
         """The meta graph of the picked candidates."""
@@ -168,7 +181,10 @@ class DiffMGSearch(Search):
         weights = [t.weights(p) for t, p in zip(self.towers, picks, strict=True)]
         train_loss = task.loss(self.model(graph, chosen, [w.detach() for w in weights]), "train")
         update(self.optimizer, train_loss)
-        with _frozen(self.model):
+        if self.options.all_alpha:
+            chosen = [t.space.everything() for t in self.towers]
+            weights = [t.listed(t.alpha()) for t in self.towers]
+        with frozen(self.model):
             val_loss, score = task.evaluate(self.model(graph, chosen, weights), "val")
             update(self.arch_optimizer, val_loss)
         return train_loss, val_loss, score
@@ -210,7 +226,7 @@ class DiffMGSearch(Search):
 
 
 @contextmanager
-def _frozen(module: torch.nn.Module) -> Iterator[None]:
+def frozen(module: torch.nn.Module) -> Iterator[None]:
     """Within it, no gradient for the module's parameters is computed."""
     module.requires_grad_(False)
     try:

@@ -8,6 +8,7 @@ from typing import Literal
 from diffmg.options import check_rules, check_types
 
 Select = Literal["loss", "score"]
+Links = Literal["sum", "mean"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class TrainSettings:
     """Stop after so many epochs without a better one; None trains to the end."""
     select: Select = "score"
     """The epoch that is kept: highest validation score or lowest validation loss."""
+    links: Links = "sum"
+    """What becomes of several operations on one link: their messages are summed, or averaged."""
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -30,7 +30,8 @@ def encoder_options(settings: TrainSettings) -> EncoderOptions:
 def build_model(problem: Problem, metagraphs: Sequence[MetaGraph], settings: TrainSettings, seed: int) -> DerivedModel:
     """A fresh model for these meta graphs, one per target type of the task."""
     arranged = problem.arranged(metagraphs)
-    return DerivedModel(problem.graph, arranged, problem.task.outputs, encoder_options(settings), seed)
+    options, mean = encoder_options(settings), settings.links == "mean"
+    return DerivedModel(problem.graph, arranged, problem.task.outputs, options, seed, mean=mean)
 
 
 @torch.no_grad()

@@ -1,0 +1,122 @@
+"""HAN: attention over the neighbours along each meta path, then over meta paths.
+
+X. Wang, H. Ji, C. Shi, B. Wang, P. Cui, P. Yu, Y. Ye: Heterogeneous Graph Attention Network, WWW 2019. One layer, as in
+the paper: type-specific projection, node-level attention with several heads (`dim` is shared out to them), ELU,
+semantic attention. Dropout acts on the projected features and on the attention weights. Where a meta path links more
+pairs than `most_pairs`, each node attends to a sample of its neighbours drawn once; the paper always took all. For
+recommendation there is one such network for users and one for items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from diffmg.baselines._base import BASELINES, Baseline
+from diffmg.baselines._path_attention import SLOPE, Edges, check_heads, semantic_attention, vectors
+from diffmg.baselines._path_walks import neighbours
+from diffmg.baselines._paths import path_texts, paths_by_target
+from diffmg.baselines._stacked import StackedModel
+from diffmg.options import check_rules, check_types
+from diffmg.randomness import derive_seed
+from diffmg.randomness import generator as seeded
+from diffmg.train import Problem, TrainSettings
+
+
+@BASELINES.add("han")
+@dataclass(frozen=True)
+class HAN(Baseline):
+    """Hierarchical attention along meta paths (Wang et al. 2019)."""
+
+    paths: tuple[str, ...] = ()
+    """Meta paths such as `author -> paper -> author`; none: those usual for the schema, or derived from it."""
+    longest: int = 4
+    """Relations a derived meta path has at most."""
+    heads: int = 8
+    attention_dim: int = 128
+    """Width of the attention over meta paths."""
+    most_pairs: int = 2_000_000
+    """A meta path that links more pairs of nodes is sampled."""
+    sampled: int = 32
+    """Walks from each node along a path that is sampled."""
+
+    summary = "attention over neighbours along meta paths, then over the paths"
+    tunable: ClassVar = {"heads": (1, 2, 4, 8)}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", path_texts(self.paths))
+        check_types(self)
+        rules = {
+            "longest >= 1": self.longest >= 1,
+            "heads >= 1": self.heads >= 1,
+            "attention_dim >= 1": self.attention_dim >= 1,
+            "most_pairs >= 0": self.most_pairs >= 0,
+            "sampled >= 1": self.sampled >= 1,
+        }
+        check_rules(self, rules)
+
+    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+        """A fresh model."""
+        self.check(problem)
+        check_heads(settings.dim, self.heads)
+        return _Network(self, problem, settings, seed).to(problem.graph.device)
+
+
+class _Network(StackedModel):
+    def __init__(self, options: HAN, problem: Problem, settings: TrainSettings, seed: int) -> None:
+        super().__init__(problem, settings, seed, types=problem.task.target_types)
+        paths = paths_by_target(problem.graph, self.targets, options.paths, options.longest)
+        draw, rng = seeded("cpu", seed, "layers"), np.random.default_rng(derive_seed(seed, "neighbours"))
+        self.towers = nn.ModuleList()
+        for target in self.targets:
+            count = problem.graph.num_nodes[target]
+            edges = []
+            for path in paths[target]:
+                pairs = neighbours(problem.graph, path, options.most_pairs, options.sampled, rng)
+                edges.append(Edges(*pairs, (count, count)))
+            self.towers.append(Tower(edges, settings.dim, options.heads, options.attention_dim, draw))
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Each target type by itself."""
+
+        def drop(weights: Tensor) -> Tensor:
+            return self.drop(weights, generator)
+
+        towers = zip(self.towers, self.targets, strict=True)
+        return torch.cat([tower(self.rows(h, target), drop) for tower, target in towers])
+
+
+class Tower(nn.Module):
+    """Both attentions for one target type."""
+
+    def __init__(self, edges: list[Edges], dim: int, heads: int, width: int, draw: torch.Generator) -> None:
+        super().__init__()
+        self.along = nn.ModuleList(NodeAttention(e, dim, heads, draw) for e in edges)
+        self.across = semantic_attention(len(edges), dim, width, draw)
+
+    def forward(self, h: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        """Representations from projected features, both (nodes, dim)."""
+        z: Tensor = self.across([attention(h, drop) for attention in self.along])
+        return z
+
+
+class NodeAttention(nn.Module):
+    """Attention over the neighbours along one meta path."""
+
+    def __init__(self, edges: Edges, dim: int, heads: int, draw: torch.Generator) -> None:
+        super().__init__()
+        self.edges = edges
+        self.own, self.other = (vectors((heads, dim // heads), draw) for _ in range(2))
+
+    def forward(self, h: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        """The states of all nodes, (nodes, dim), for this path."""
+        x = h.view(len(h), *self.own.shape)
+        receives, sends = (x * self.own).sum(dim=-1), (x * self.other).sum(dim=-1)
+        scores = F.leaky_relu(receives[self.edges.rows] + sends[self.edges.columns], SLOPE)
+        return F.elu(self.edges.sums(drop(self.edges.softmax(scores)), x).flatten(1))

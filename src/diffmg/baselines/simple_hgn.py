@@ -1,0 +1,158 @@
+"""Simple-HGN: attention that knows the kind of every edge (Lv et al., KDD 2021, arXiv 2112.14936)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F  # noqa: N812
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from diffmg.baselines._base import BASELINES, Baseline
+from diffmg.baselines._stacked import StackedModel, starts_of
+from diffmg.baselines.gat import Attention, Links, check_heads, dropping
+from diffmg.baselines.gcn import HeldMatrix, glorot, types_within
+from diffmg.baselines.rgcn import relations_by_layer
+from diffmg.graph import HeteroGraph
+from diffmg.options import check_rules, check_types
+from diffmg.randomness import generator as seeded
+from diffmg.schema import Relation
+from diffmg.train import Problem, TrainSettings
+
+Edges = NDArray[np.int64]
+SLOPE = 0.05
+"""Of LeakyReLU in the attention, as the authors' program has it."""
+
+
+@BASELINES.add("simple_hgn")
+@dataclass(frozen=True)
+class SimpleHGN(Baseline):
+    """Projection per type, then `layers` of attention whose logits add a term for the kind of the edge.
+
+    `exp LeakyReLU(a [W h_v, W h_u, W_e e_kind])`, normalised over the edges into v; a share `beta` of the layer before
+    is mixed into the attention; every layer adds its input before ELU; the last output has length 1 (L2), and the
+    task's head follows. Kinds are the relations, the reverse of a relation for the pairs that nothing links in that
+    direction, and one for the loop at every node. A pair linked by two relations has two edges here, one in the
+    original; heads share `dim` columns, where the original gives each as many; weights of edges are not read. A layer
+    has vectors only for kinds that reach the task's targets in the layers that are left. Left out: the decoders for
+    links (pairs are scored by their dot product).
+    """
+
+    layers: int = 2
+    heads: int = 8
+    edge_dim: int = 64
+    """Length of the vector of a kind of edge."""
+    beta: float = 0.05
+    """Share of the attention of the layer before."""
+    attention_dropout: float = 0.0
+    """Share of the attention dropped while training; as large as that of rows in the original."""
+
+    summary = "attention with learned vectors for relations, residual (Lv et al. 2021)"
+    tunable: ClassVar = {"layers": (2, 3), "heads": (4, 8)}
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        rules = {
+            "layers >= 1": self.layers >= 1,
+            "heads >= 1": self.heads >= 1,
+            "edge_dim >= 1": self.edge_dim >= 1,
+            "0 <= beta < 1": 0 <= self.beta < 1,
+            "0 <= attention_dropout < 1": 0 <= self.attention_dropout < 1,
+        }
+        check_rules(self, rules)
+
+    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+        """A fresh model."""
+        self.check(problem)
+        check_heads(settings.dim, self.heads)
+        return _Network(self, problem, settings, seed).to(problem.graph.device)
+
+
+class _Network(StackedModel):
+    def __init__(self, options: SimpleHGN, problem: Problem, settings: TrainSettings, seed: int) -> None:
+        graph, targets = problem.graph, problem.task.target_types
+        types = types_within(graph, targets, options.layers)
+        super().__init__(problem, settings, seed, types=types)
+        self.attention_dropout = options.attention_dropout
+        nodes = sum(graph.num_nodes[t] for t in types)
+        kinds, edges = edges_by_kind(graph, types)
+        edges.append(np.tile(np.arange(nodes), (2, 1)))  # the loops, the last kind
+        self.links = Links(np.concatenate(edges, axis=1)[::-1].T, nodes, options.heads)
+        kind_of = np.repeat(np.arange(len(edges)), [e.shape[1] for e in edges])[self.links.order]
+        draw = seeded("cpu", seed, "layers")
+        self.layers = nn.ModuleList()
+        for reaching in relations_by_layer(kinds, targets, options.layers):
+            live = [number for number, kind in enumerate(kinds) if kind in reaching]
+            self.layers.append(_Layer(_marks(kind_of, [*live, len(kinds)]), options, settings.dim, draw))
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """All nodes at once; rows of length 1."""
+        attention: Tensor | None = None
+        drop = dropping(self.attention_dropout if self.training else 0, generator)
+        for number, layer in enumerate(self.layers):
+            if number > 0:
+                h = self.drop(F.elu(h), generator)
+            change, attention = layer(h, self.links, drop, attention)
+            h = h + change
+        return F.normalize(h)
+
+
+class _Layer(Attention):
+    """Attention with a vector for every kind of edge, and for every head a map of it and a vector to compare it to."""
+
+    def __init__(self, marks: sp.csr_matrix, options: SimpleHGN, dim: int, generator: torch.Generator) -> None:
+        """`marks`: which kind each link is, (links, kinds)."""
+        super().__init__(dim, options.heads, generator)
+        self.marks, self.beta = HeldMatrix(marks), options.beta
+        size, heads = options.edge_dim, options.heads
+        self.kinds = nn.Parameter(torch.empty(marks.shape[1], size).normal_(generator=generator))
+        self.map = nn.Parameter(glorot(heads, size, size, generator=generator))
+        self.kind = nn.Parameter(glorot(heads, size, 1, generator=generator))
+
+    def forward(  # type: ignore[override]
+        self, h: Tensor, links: Links, drop: Callable[[Tensor], Tensor], before: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """What is added to (nodes, dim), and the attention, from that of the layer before."""
+        x = self.heads_of(h)
+        attention = drop(links.softmax(self.logits(x, links)))
+        if before is not None:
+            attention = (1 - self.beta) * attention + self.beta * before
+        return links.gather(attention, x) + self.bias, attention.detach()  # detached as in the authors' program
+
+    def logits(self, x: Tensor, links: Links) -> Tensor:
+        """What the two ends and the kind say of every link, (heads, links)."""
+        of_kind = (self.kinds @ self.map @ self.kind).squeeze(2)
+        of_link = self.marks.fixed @ of_kind.T.contiguous()
+        return F.leaky_relu(super().logits(x, links) + of_link.T, SLOPE)
+
+
+def edges_by_kind(graph: HeteroGraph, types: Sequence[str]) -> tuple[list[Relation], list[Edges]]:
+    """Kinds of edges between these types, and the edges of each as two rows, source and target, numbered together.
+
+    Links of a node to itself are left out; a pair that is linked in one direction alone has an edge of another kind,
+    the reverse of its relation, in the other.
+    """
+    starts, nodes = starts_of(graph, types), sum(graph.num_nodes[t] for t in types)
+    found: dict[Relation, Edges] = {}
+    for r in graph.schema.relations:
+        if r.source in types and r.target in types:
+            edges = graph.edge_index(r) + np.array([[starts[r.source]], [starts[r.target]]])
+            found[r] = edges[:, edges[0] != edges[1]]
+    known = np.concatenate([np.empty(0, np.int64), *(source * nodes + target for source, target in found.values())])
+    kinds, parts = list(found), list(found.values())
+    for r, (source, target) in found.items():
+        alone = ~np.isin(target * nodes + source, known)
+        kinds.append(Relation(r.target, f"reverse of {r.name}", r.source))
+        parts.append(np.stack([target[alone], source[alone]]))
+    there = [number for number, edges in enumerate(parts) if edges.shape[1]]
+    return [kinds[n] for n in there], [parts[n] for n in there]
+
+
+def _marks(kind_of: NDArray[np.int64], kinds: Sequence[int]) -> sp.csr_matrix:
+    """1 where a link, by row, is of a kind, by column; links of other kinds have none."""
+    return sp.csr_matrix((kind_of[:, None] == np.array(kinds)).astype(np.float64))
