@@ -16,6 +16,8 @@ PLANS = {
     "classification": "Macro F1 of every method on DBLP, ACM and IMDB.",
     "recommendation": "AUC of every method on Amazon, Yelp and Douban.",
     "cost": "Seconds that each search takes, beside a training.",
+    "curves": "Validation AUC against training time, for DiffMG, HGT and GCN.",
+    "architectures": "The meta graphs that a search finds, beside the authors'.",
     "ablation": "DiffMG with other exploration, on one level, and with all candidates.",
 }
 """Names of the plan files, with what they are."""
@@ -52,7 +54,7 @@ def _command(name: str) -> Callable[..., None]:
         data_root: common.DataRoot = None,
     ) -> None:
         from diffmg.files import make_folder, write_text
-        from diffmg.reproduction import FORMS, carry_out, read_reproduction, rows_of
+        from diffmg.reproduction import FORMS, carry_out, figures, read_reproduction, rows_of
         from diffmg.reproduction.tables import cells, heads
 
         whole = read_reproduction(plan or Path("benchmarks") / f"ding2021_{name}.toml")
@@ -68,6 +70,9 @@ def _command(name: str) -> Callable[..., None]:
             runs[method.name, on] = run
             for form, render in FORMS.items():
                 write_text(out / f"{name}.{form}", render(table, rows_of(table, runs)))
+        for file, picture in figures(table, runs, out).items():
+            write_text(out / file, picture)
+            say(f"written to {out / file}")
         shown = Table(*heads(table), title=table.title, title_justify="left")
         for row in rows_of(table, runs):
             shown.add_row(*cells(row))

@@ -18,7 +18,9 @@ def curves_svg(curves: Mapping[str, Sequence[tuple[float, float]]], x_name: str,
     if not points:
         return ""
     x_range, y_range = _range([p[0] for p in points]), _range([p[1] for p in points])
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" class="curves" role="img">']
+    font = 'font-family="system-ui, sans-serif" font-size="11"'
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}"'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font} class="curves" role="img">']
     parts += _axes(x_range, y_range, x_name, y_name)
     for number, (name, curve) in enumerate(curves.items()):
         colour, dash = _look(name, number)

@@ -25,8 +25,13 @@ def carry_out(
     """Do every run that is not done yet; yields each with its method and data set, as soon as it is there."""
     for data in table.data:
         for method in table.methods:
-            path = folder / f"{method.name}-{data}-{table.seeds}"
+            path = folder_of(folder, table, method.name, data)
             yield method, data, _run(table, method, data, path, device, seed, root, watch)
+
+
+def folder_of(folder: Path, table: Reproduction, method: str, data: str) -> Path:
+    """The run folder of a method on a data set: another number of seeds is another run."""
+    return folder / f"{method}-{data}-{table.seeds}"
 
 
 def _run(
