@@ -57,7 +57,7 @@ class Experiment:
         problem = problem.to(problem.graph.device, plan.engine)
         search = not plan.metagraphs and not plan.baseline and STRATEGIES.get(plan.strategy).searches
         depth = max((m.depth for m in plan.metagraphs), default=plan.depth)
-        engine = fitted(problem, plan.train, depth, device, search=search, training=True)
+        engine = fitted(problem, plan.train, depth, device, search=search, training=not plan.baseline)
         self.plan = plan = replace(plan, engine=engine)
         self.problem = problem.to(device, engine)
         self.given = self.problem.arranged(plan.metagraphs) if plan.metagraphs else ()
