@@ -1,18 +1,15 @@
 from __future__ import annotations
 
-from itertools import pairwise, product
-
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from diffmg.baselines import make_baseline
-from diffmg.baselines.hgt import HGT, attend, reaching
+from diffmg.baselines.hgt import HGT, attend
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.pairs import Pairs
-from diffmg.schema import Relation, Schema
 from diffmg.task import NodeClassification
 from diffmg.train import ModelTraining, Problem, TrainSettings
 from small_networks import small_classification, small_recommendation, small_world
@@ -86,23 +83,6 @@ def test_outputs_and_gradients_are_those_of_the_formula_edge_by_edge(make, layer
     loss, same = (sum((z * p).sum() for z, p in zip(zs, probes, strict=True)) for zs in (outputs, expected))
     for got, want in zip(torch.autograd.grad(loss, parameters), torch.autograd.grad(same, parameters), strict=True):
         torch.testing.assert_close(got, want)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 3])
-@pytest.mark.parametrize("targets", [("b",), ("a", "c")])
-def test_types_that_matter_are_those_with_a_walk_to_a_target(steps, targets):
-    relations = [("a", "r", "b"), ("c", "r", "a"), ("d", "r", "c"), ("b", "r", "e"), ("d", "s", "d")]
-    schema = Schema(tuple("abcde"), tuple(Relation(*r) for r in relations))
-    levels = reaching(schema, targets, steps)
-    for level, types in enumerate(levels):
-        reach = set(targets)
-        for length in range(1, steps - level + 1):
-            for walk in product(schema.relations, repeat=length):
-                linked = all(x.target == y.source for x, y in pairwise(walk))
-                if linked and walk[-1].target in targets:
-                    reach.add(walk[0].source)
-        assert set(types) == reach
-        assert types[: len(targets)] == targets
 
 
 def chain() -> Problem:

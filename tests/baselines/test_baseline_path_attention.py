@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 
 from diffmg.baselines._path_attention import (
     Edges,
     OnlyPath,
     SemanticAttention,
-    check_heads,
     semantic_attention,
     softmax_by_row,
 )
-from diffmg.errors import DiffmgError
 
 ROWS, COLUMNS, SHAPE = np.array([0, 0, 0, 2, 2, 3]), np.array([0, 1, 4, 0, 2, 3]), (4, 5)
 
@@ -73,9 +70,3 @@ def test_one_path_needs_no_attention():
     assert not list(only.parameters())
     state = draw(4, 3)
     assert only([state]) is state
-
-
-def test_heads_must_share_dim():
-    check_heads(8, 4)
-    with pytest.raises(DiffmgError, match="multiple of `heads`, but got dim=8 and heads=3"):
-        check_heads(8, 3)

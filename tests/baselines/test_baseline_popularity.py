@@ -2,40 +2,15 @@ from __future__ import annotations
 
 from math import log
 
-import numpy as np
 import pytest
 import torch
 
-from diffmg.baselines.popularity import Popularity, observed_choices
+from baseline_checks import CHOICES, shop
+from diffmg.baselines.popularity import Popularity
 from diffmg.errors import DiffmgError
-from diffmg.graph import HeteroGraph
-from diffmg.task import Recommendation
-from diffmg.train import ModelTraining, Problem, TrainSettings
+from diffmg.train import ModelTraining, TrainSettings
 
 SETTINGS = TrainSettings(dim=4)
-CHOICES = {(0, 0), (1, 0), (2, 0), (0, 1), (2, 2)}
-"""Of users 0 to 3 among items 0 to 3; user 3 chose nothing, nobody chose item 3."""
-
-
-def shop(relations: dict | None = None) -> Problem:
-    """Bought, its reverse, and a weighted click that repeats one choice and adds one."""
-    edges = relations or {
-        ("u", "bought", "i"): np.array([[0, 1, 2, 0], [0, 0, 0, 1]]),
-        ("i", "rev_bought", "u"): np.array([[0, 0, 0, 1], [0, 1, 2, 0]]),
-        ("i", "clicked", "u"): np.array([[0, 2], [0, 2]]),
-        ("u", "knows", "u"): np.array([[0, 3], [3, 0]]),
-    }
-    weights = {("i", "clicked", "u"): [0.0, 5.0]} if relations is None else {}
-    graph = HeteroGraph.build({"u": 4, "i": 4}, edges, weights=weights)
-    positives = {"train": [[3, 0], [1, 1]], "val": [[3, 1]]}
-    negatives = {"train": [[0, 3], [1, 3]], "val": [[3, 3]]}
-    return Problem(graph, Recommendation.build("u", "i", (4, 4), positives, negatives))
-
-
-def test_choices_are_counted_once_whatever_the_relation_direction_and_weight():
-    found = observed_choices(shop()).toarray()
-    assert {(int(u), int(i)) for u, i in zip(*np.nonzero(found), strict=True)} == CHOICES
-    assert set(np.unique(found)) == {0.0, 1.0}
 
 
 def test_the_score_of_a_pair_is_the_log_of_the_count():
@@ -65,8 +40,3 @@ def test_the_scale_learns():
 def test_classification_is_refused(classification):
     with pytest.raises(DiffmgError, match="'popularity' can do Recommendation, but got NodeClassification"):
         Popularity().build(classification, SETTINGS, seed=0)
-
-
-def test_a_network_without_choices_is_refused():
-    with pytest.raises(DiffmgError, match="relation between 'u' and 'i', but got only"):
-        Popularity().build(shop({("u", "knows", "u"): np.array([[0], [1]])}), SETTINGS, seed=0)

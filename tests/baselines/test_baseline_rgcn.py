@@ -5,11 +5,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from test_baseline_gcn import PROBLEMS, SETTINGS, assert_same_with_gradients, double, heads, labelled, projected
 from torch import Tensor, nn
 
+from baseline_checks import PROBLEMS, SETTINGS, assert_same_with_gradients, double, heads, labelled, projected
 from diffmg.baselines import make_baseline
-from diffmg.baselines.rgcn import mean_over_neighbours, relations_by_layer
+from diffmg.baselines._reach import relations_by_layer
+from diffmg.baselines.rgcn import mean_over_neighbours
 from diffmg.errors import DiffmgError
 from diffmg.schema import Relation
 from diffmg.task import NodeClassification
@@ -71,12 +72,6 @@ def test_every_parameter_reaches_the_targets(kind, bases):
     ):
         slices = g if g.ndim == 3 else [g]
         assert all(part.any() for part in slices), name
-
-
-def test_relations_by_layer():
-    relations = [AB, BA, AC, CB]
-    assert relations_by_layer(relations, ["c"], 3) == [(AB, BA, AC, CB), (BA, AC), (AC,)]
-    assert relations_by_layer([AC], ["a"], 2) == [(), ()]
 
 
 def test_mean_is_weighted_and_leaves_nodes_without_neighbours_alone():

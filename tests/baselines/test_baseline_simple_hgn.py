@@ -7,9 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from hypothesis import given
-from test_baseline_gcn import PROBLEMS, SETTINGS, assert_same_with_gradients, chain, double, heads, labelled, projected
 from torch import Tensor, nn
 
+from baseline_checks import PROBLEMS, SETTINGS, assert_same_with_gradients, chain, double, heads, labelled, projected
 from diffmg.baselines import make_baseline
 from diffmg.baselines.simple_hgn import edges_by_kind
 from diffmg.errors import DiffmgError
@@ -156,5 +156,5 @@ def test_bad_options():
         make_baseline("simple_hgn", {"beta": 1.5})
     with pytest.raises(DiffmgError, match="`edge_dim >= 1` must hold"):
         make_baseline("simple_hgn", {"edge_dim": 0})
-    with pytest.raises(DiffmgError, match="`dim % heads == 0` must hold, but got dim=6 and heads=8"):
+    with pytest.raises(DiffmgError, match="multiple of `heads`, but got dim=6 and heads=8"):
         make_baseline("simple_hgn").build(small_classification(), SETTINGS, 0)

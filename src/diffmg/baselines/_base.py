@@ -52,3 +52,11 @@ def make_baseline(name: str, options: Mapping[str, Any] | None = None) -> Baseli
         if option not in known:
             raise unknown(f"option of baseline {name!r}:", option, known)
     return kind(**(options or {}))
+
+
+def check_heads(dim: int, heads: int) -> None:
+    """Raise if the columns cannot be shared out to the heads."""
+    if dim % heads:
+        raise DiffmgError(
+            f"`dim` must be a multiple of `heads`, but got dim={dim} and heads={heads}; change one of them"
+        )

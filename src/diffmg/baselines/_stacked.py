@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import accumulate
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -14,7 +13,6 @@ from diffmg.graph import HeteroGraph
 from diffmg.nn import Affine
 from diffmg.nn.encoder import dropout
 from diffmg.randomness import generator as seeded
-from diffmg.schema import Relation
 from diffmg.train import Problem, TrainSettings
 
 
@@ -67,21 +65,19 @@ def starts_of(graph: HeteroGraph, types: Sequence[str] | None = None) -> dict[st
     return dict(zip(types, [0, *ends], strict=False))
 
 
-def stacked_edges(graph: HeteroGraph, relation: Relation) -> Tensor:
-    """Edges of a relation as two rows, source and target, nodes numbered together, on the network's device."""
-    starts = starts_of(graph)
-    shift = np.array([[starts[relation.source]], [starts[relation.target]]])
-    return torch.from_numpy(graph.edge_index(relation) + shift).to(graph.device)
-
-
-def all_edges(graph: HeteroGraph) -> Tensor:
-    """Every linked pair once, whatever the relation, as two rows, source and target, sorted by target."""
-    edges = torch.cat([stacked_edges(graph, r) for r in graph.schema.relations], dim=1)
-    unique: Tensor = torch.unique(edges.flip(0), dim=1)
-    return unique.flip(0)
-
-
 def input_size(graph: HeteroGraph, node_type: str) -> int:
     """Columns of a type's features; one per node where it has none."""
     features = graph.features.get(node_type)
     return graph.num_nodes[node_type] if features is None else features.shape[1]
+
+
+def glorot(*shape: int, generator: torch.Generator) -> Tensor:
+    """Uniform in ±sqrt(6 / (inputs + outputs)), which are the last two of the shape."""
+    bound = (6 / (shape[-2] + shape[-1])) ** 0.5
+    return torch.empty(shape).uniform_(-bound, bound, generator=generator)
+
+
+def vectors(shape: tuple[int, ...], generator: torch.Generator) -> nn.Parameter:
+    """Vectors of the last dimension's length, uniform in ±1/sqrt(length)."""
+    bound = shape[-1] ** -0.5
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from diffmg.baselines._base import BASELINES, Baseline
+from diffmg.baselines._held import HeldMatrix
+from diffmg.baselines._reach import reaching
 from diffmg.baselines._stacked import StackedModel
-from diffmg.baselines.gcn import HeldMatrix
-from diffmg.baselines.hgt import reaching
 from diffmg.nn import Affine
 from diffmg.options import check_rules, check_types
 from diffmg.randomness import generator as seeded

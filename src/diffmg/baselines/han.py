@@ -18,11 +18,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.baselines._base import BASELINES, Baseline
-from diffmg.baselines._path_attention import SLOPE, Edges, check_heads, semantic_attention, vectors
+from diffmg.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.baselines._path_attention import SLOPE, Edges, semantic_attention
 from diffmg.baselines._path_walks import neighbours
 from diffmg.baselines._paths import path_texts, paths_by_target
-from diffmg.baselines._stacked import StackedModel
+from diffmg.baselines._stacked import StackedModel, vectors
 from diffmg.options import check_rules, check_types
 from diffmg.randomness import derive_seed
 from diffmg.randomness import generator as seeded

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.baselines._base import BASELINES, Baseline
-from diffmg.baselines._stacked import StackedModel
-from diffmg.errors import DiffmgError
+from diffmg.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.baselines._held import HeldPairs
+from diffmg.baselines._links import weighted_sums
+from diffmg.baselines._reach import reaching
+from diffmg.baselines._stacked import StackedModel, glorot
 from diffmg.graph import HeteroGraph
 from diffmg.nn import Affine
 from diffmg.options import check_rules, check_types
 from diffmg.pairs import Pairs
 from diffmg.randomness import generator as seeded
-from diffmg.schema import Relation, Schema
+from diffmg.schema import Relation
 from diffmg.train import Problem, TrainSettings
 
 States = Mapping[str, Tensor]
@@ -51,11 +53,7 @@ class HGT(Baseline):
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
         self.check(problem)
-        if settings.dim % self.heads:
-            raise DiffmgError(
-                f"`dim` must be a multiple of `heads`, but got dim={settings.dim} and heads={self.heads}; "
-                "change one of them"
-            )
+        check_heads(settings.dim, self.heads)
         return _Network(self, problem, settings, seed).to(problem.graph.device)
 
 
@@ -89,12 +87,12 @@ class _Layer(nn.Module):
     ) -> None:
         super().__init__()
         self.relations, self.heads, self.width = tuple(relations), heads, dim // heads
-        self.sources, self.reached = _unique(r.source for r in relations), _unique(r.target for r in relations)
+        self.sources = tuple(dict.fromkeys(r.source for r in relations))
+        self.reached = tuple(dict.fromkeys(r.target for r in relations))
         self.keys, self.values = (_maps(self.sources, dim, draw) for _ in range(2))
         self.queries, self.outputs = (_maps(self.reached, dim, draw) for _ in range(2))
-        shape, bound = (len(relations), heads, self.width, self.width), (3 / self.width) ** 0.5
-        self.attention = nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=draw))
-        self.messages = nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=draw))
+        shape = (len(relations), heads, self.width, self.width)
+        self.attention, self.messages = (nn.Parameter(glorot(*shape, generator=draw)) for _ in range(2))
         self.prior = nn.Parameter(torch.ones(len(relations), heads, 1, 1))
         self.gates = nn.Parameter(torch.ones(len(self.reached)))
         self.edges = HeldPairs(_edges(graph, relations, self.reached))
@@ -120,20 +118,6 @@ class _Layer(nn.Module):
         return h.view(-1, self.heads, self.width).transpose(0, 1)
 
 
-class HeldPairs(nn.Module):
-    """Pairs of rows that move with their model, are copied with it, and are no part of its state."""
-
-    def __init__(self, pairs: Pairs) -> None:
-        super().__init__()
-        for f in fields(pairs):
-            self.register_buffer(f.name, getattr(pairs, f.name), persistent=False)
-
-    @property
-    def pairs(self) -> Pairs:
-        """The pairs where the model is."""
-        return Pairs(*(self.get_buffer(f.name) for f in fields(Pairs)))
-
-
 def attend(queries: Tensor, keys: Tensor, values: Tensor, edges: Pairs) -> Tensor:
     """Sum of values over the edges into each row, weighted by softmax of `query · key`; rows without edges get 0.
 
@@ -146,45 +130,8 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, edges: Pairs) -> Tenso
         highest = lowest.scatter_reduce(1, rows, scores, "amax").gather(1, rows)
     weights = (scores - highest).exp()
     looped = torch.cat([values, values.new_ones(*values.shape[:2], 1)], 2)
-    sums = torch.stack([_weighted_sums(w, v, edges, queries.shape[1]) for w, v in zip(weights, looped, strict=True)])
+    sums = torch.stack([weighted_sums(w, v, edges, queries.shape[1]) for w, v in zip(weights, looped, strict=True)])
     return sums[..., :-1] / sums[..., -1:].clamp_min(1e-6)  # a row with an edge sums up to 1 or more
-
-
-def _weighted_sums(weights: Tensor, values: Tensor, edges: Pairs, rows: int) -> Tensor:
-    sums: Tensor = _WeightedSums.apply(weights, values, edges, rows)  # type: ignore[no-untyped-call]
-    return sums
-
-
-class _WeightedSums(torch.autograd.Function):
-    """A sparse product whose entries are learned: its gradients are a sampled product and the transposed one."""
-
-    @staticmethod
-    def forward(ctx: Any, weights: Tensor, values: Tensor, edges: Pairs, rows: int) -> Tensor:
-        ctx.save_for_backward(weights, values)
-        ctx.edges, ctx.shape = edges, (rows, len(values))
-        matrix = torch.sparse_csr_tensor(edges.left_pointer, edges.right, weights, ctx.shape, check_invariants=False)
-        return matrix @ values
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        (weights, values), edges, g = ctx.saved_tensors, ctx.edges, grad_outputs[0].contiguous()
-        back = torch.sparse_csr_tensor(
-            edges.right_pointer, edges.left_by_right, weights[edges.by_right], ctx.shape[::-1], check_invariants=False
-        )
-        return edges.scores(g, values), back @ g, None, None
-
-
-def reaching(schema: Schema, targets: Sequence[str], steps: int) -> tuple[tuple[str, ...], ...]:
-    """Types whose state can still reach the targets: before the first step, after each one; targets come first."""
-    levels = [tuple(targets)]
-    for _ in range(steps):
-        sources = (r.source for t in levels[0] for r in schema.into(t))
-        levels.insert(0, _unique((*levels[0], *sources)))
-    return tuple(levels)
-
-
-def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
 
 
 def _maps(types: Sequence[str], dim: int, draw: torch.Generator) -> nn.ModuleList:

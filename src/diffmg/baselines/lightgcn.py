@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from diffmg.baselines._base import BASELINES, Baseline
-from diffmg.baselines.gcn import HeldMatrix
-from diffmg.baselines.popularity import observed_choices
+from diffmg.baselines._choices import observed_choices
+from diffmg.baselines._held import HeldMatrix
 from diffmg.graph import HeteroGraph
 from diffmg.options import check_rules, check_types
 from diffmg.randomness import generator as seeded

@@ -23,11 +23,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.baselines._base import BASELINES, Baseline
-from diffmg.baselines._path_attention import SLOPE, check_heads, semantic_attention, softmax_by_row, vectors
+from diffmg.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.baselines._path_attention import SLOPE, semantic_attention, softmax_by_row
 from diffmg.baselines._path_walks import Ints, instances
 from diffmg.baselines._paths import path_texts, paths_by_target, reverses_of
-from diffmg.baselines._stacked import StackedModel
+from diffmg.baselines._stacked import StackedModel, vectors
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.metagraph import MetaPath

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from diffmg.baselines._base import BASELINES, Baseline
-from diffmg.baselines._stacked import StackedModel
-from diffmg.baselines.gcn import HeldMatrix, glorot
+from diffmg.baselines._held import HeldMatrix
+from diffmg.baselines._reach import relations_by_layer
+from diffmg.baselines._stacked import StackedModel, glorot
 from diffmg.options import check_rules, check_types
 from diffmg.randomness import generator as seeded
 from diffmg.schema import Relation
@@ -114,14 +115,3 @@ def mean_over_neighbours(adjacency: sp.csr_matrix) -> sp.csr_matrix:
     matrix.eliminate_zeros()
     total = np.asarray(matrix.sum(axis=1)).ravel()
     return sp.csr_matrix(sp.diags(1 / np.where(total > 0, total, 1)) @ matrix)
-
-
-def relations_by_layer(
-    relations: Sequence[Relation], targets: Collection[str], layers: int
-) -> list[tuple[Relation, ...]]:
-    """For each layer, the relations whose messages reach a target in the layers from there on."""
-    live, found = set(targets), []
-    for _ in range(layers):
-        found.append(tuple(r for r in relations if r.target in live))
-        live |= {r.source for r in found[-1]}
-    return found[::-1]

@@ -13,11 +13,11 @@ import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from diffmg.baselines._base import BASELINES, Baseline
-from diffmg.baselines._stacked import StackedModel, starts_of
-from diffmg.baselines.gat import Attention, Links, check_heads, dropping
-from diffmg.baselines.gcn import HeldMatrix, glorot, types_within
-from diffmg.baselines.rgcn import relations_by_layer
+from diffmg.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.baselines._held import HeldMatrix
+from diffmg.baselines._links import Attention, Links, dropping
+from diffmg.baselines._reach import relations_by_layer, types_within
+from diffmg.baselines._stacked import StackedModel, glorot, starts_of
 from diffmg.graph import HeteroGraph
 from diffmg.options import check_rules, check_types
 from diffmg.randomness import generator as seeded
@@ -76,7 +76,7 @@ class SimpleHGN(Baseline):
 class _Network(StackedModel):
     def __init__(self, options: SimpleHGN, problem: Problem, settings: TrainSettings, seed: int) -> None:
         graph, targets = problem.graph, problem.task.target_types
-        types = types_within(graph, targets, options.layers)
+        types = types_within(graph.schema, targets, options.layers)
         super().__init__(problem, settings, seed, types=types)
         self.attention_dropout = options.attention_dropout
         nodes = sum(graph.num_nodes[t] for t in types)
