@@ -114,8 +114,23 @@ def test_families_do_not_import_one_another(module):
         ("program", "nn"),
         ("nn", "train"),
         ("train", "strategies"),
+        ("train", "baselines"),
         ("strategies", "experiment"),
+        ("baselines", "experiment"),
+        ("baselines", "tuning"),
+        ("baselines", "conformance"),
+        ("datasets", "experiment"),
+        ("experiment", "reproduction"),
+        ("experiment", "tuning"),
+        ("experiment", "conformance"),
+        ("tuning", "reproduction"),
+        ("reproduction", "tuning"),
+        ("report", "reproduction"),
         ("experiment", "cli"),
+        ("baselines", "cli"),
+        ("tuning", "cli"),
+        ("conformance", "cli"),
+        ("reproduction", "cli"),
     ],
 )
 def test_lower_layers_do_not_know_higher_ones(lower, higher):
@@ -125,6 +140,17 @@ def test_lower_layers_do_not_know_higher_ones(lower, higher):
     for module in below:
         imported = set().union(*map(names_of, anywhere(TREES[module])))
         assert not [name for name in imported if name == above or name.startswith(f"{above}.")]
+
+
+def test_experiments_know_both_families_of_methods():
+    """The tests above could fail: it is here that the families meet."""
+    assert {"diffmg.strategies", "diffmg.baselines"} <= IMPORTS["diffmg.experiment"]
+
+
+def test_nothing_depends_on_the_kit():
+    """It is for tests, ours and others'."""
+    for module, tree in TREES.items():
+        assert "diffmg.conformance" not in set().union(*map(names_of, anywhere(tree))), module
 
 
 def test_importing_the_package_and_its_values_loads_no_torch():

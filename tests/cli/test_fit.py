@@ -40,13 +40,39 @@ def test_options_and_settings_are_in_the_plan(tmp_path: Path) -> None:
     assert (plan["depth"], plan["seed"], plan["data_seed"], plan["device"]) == (2, 5, 6, "cpu")
 
 
+@pytest.mark.parametrize("data", ["academic:120", "shop:160"])
+def test_a_baseline_is_trained_instead_of_a_meta_graph(data: str, tmp_path: Path) -> None:
+    options = ("--baseline", "gcn", "--baseline-option", "layers=1", "--repeats", 2)
+    answer = diffmg("fit", data, *options, "--out", tmp_path / "run", *TINY_TRAIN)
+    run = read(tmp_path / "run")
+    assert answer.code == 0
+    assert (run["plan"]["baseline"], run["plan"]["baseline_options"]) == ("gcn", {"layers": 1})
+    assert (run["status"], run["candidates"], len(run["trained"])) == ("done", [], 2)
+    assert json.loads((tmp_path / "run" / "metagraph.json").read_text()) == {"metagraphs": []}
+    assert f"{run['scores']['test'][run['metric']]['mean']:.4f}" in answer.out
+    assert f"run folder: {tmp_path / 'run'}\n" in answer.out
+    assert "meta graph" not in answer.out
+    assert "search" not in answer.err
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_options_of_a_baseline_and_the_seed_change_the_run(tmp_path: Path) -> None:
+    same, again, other, seed = (
+        content(fit(tmp_path / str(n), "academic:120", "--baseline", "gcn", *given, *TINY_TRAIN))
+        for n, given in enumerate([(), (), ("--baseline-option", "layers=3"), ("--seed", 1)])
+    )
+    assert same == again
+    assert len({run["model.safetensors"] for run in (same, other, seed)}) == 3
+
+
 @pytest.mark.parametrize(
     ("command", "folder"),
     [
         (["fit", "academic:120", "--strategy", "features", "--seed", "3"], "runs/academic-120-features-seed3"),
         (["train", "academic:120", "--metagraph", "m.json"], "runs/academic-120-given-seed0"),
+        (["fit", "academic:120", "--baseline", "gcn", "--seed", "2"], "runs/academic-120-gcn-seed2"),
     ],
-    ids=["fit", "train"],
+    ids=["fit", "train", "baseline"],
 )
 def test_a_folder_is_named_after_what_is_done(
     command: list[str], folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -108,6 +134,34 @@ BAD_INPUT = [
         ["train", "academic:120", "--metagraph", "published"],
         "'published' needs a data set of the paper, but got 'academic:120'; give a meta graph file",
     ),
+    (
+        ["fit", "academic:120", "--baseline", "metapth2vec"],
+        "unknown baseline 'metapth2vec'; did you mean 'metapath2vec'?",
+    ),
+    (
+        ["fit", "academic:120", "--baseline", "gcn", "--baseline-option", "layer=3"],
+        "unknown option of baseline 'gcn': 'layer'; did you mean 'layers'?",
+    ),
+    (
+        ["fit", "academic:120", "--baseline", "gcn", "--baseline-option", "layers=0"],
+        "`layers >= 1` must hold",
+    ),
+    (
+        ["fit", "academic:120", "--baseline", "gcn", "--baseline-option", "layers=two"],
+        "`layers` must be a whole number, but got layers='two'",
+    ),
+    (
+        ["fit", "academic:120", "--baseline", "gcn", "--baseline-option", "layers"],
+        "an option is written KEY=VALUE, but got 'layers'",
+    ),
+    (
+        ["fit", "academic:120", "--baseline", "popularity"],
+        "'popularity' can do Recommendation, but got NodeClassification; see `diffmg list`",
+    ),
+    (
+        ["fit", "academic:120", "--baseline", "gcn", "--metagraph", "venue.json"],
+        "a baseline has no meta graph, but got 'gcn' and 1 of them",
+    ),
     (["search", "academic:120", "--depth", "0"], "`depth >= 1` must hold"),
     (["search", "acadmic"], "unknown data set 'acadmic'; did you mean 'academic'?"),
 ]
@@ -124,7 +178,7 @@ def test_bad_input_is_named(arguments: list[str], words: str, tmp_path: Path, mo
     assert answer.out == ""
     assert answer.err.startswith("error: ")
     assert words in answer.err
-    assert not Path("run/run.json").exists()
+    assert not Path("run").exists()
 
 
 def test_cuda_without_a_gpu_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from diffmg.baselines import BASELINES
 from diffmg.datasets import DATASETS
 from diffmg.strategies import STRATEGIES
 from diffmg.train import TrainSettings
@@ -10,9 +11,20 @@ from runs import diffmg
 
 def test_everything_registered_is_listed() -> None:
     listed = diffmg("list").out
-    for name, kind in (*STRATEGIES.items(), *DATASETS.items()):
+    for name, kind in (*STRATEGIES.items(), *BASELINES.items(), *DATASETS.items()):
         assert name in listed
         assert kind.summary in listed
+
+
+def test_baselines_are_listed_with_their_options() -> None:
+    listed = diffmg("list").out
+    table = listed[listed.index("baselines") :]
+    for name, kind in BASELINES.items():
+        (line,) = (line for line in table.splitlines() if line.split("│")[1:2] and line.split("│")[1].strip() == name)
+        assert kind.summary in line
+        shown = line.split("│")[3]
+        assert all(f"{f.name}={f.default}" in shown for f in fields(kind))
+        assert fields(kind) or shown.strip() == "none"
 
 
 def test_options_and_settings_are_listed_with_their_defaults() -> None:

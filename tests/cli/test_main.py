@@ -41,12 +41,17 @@ def test_help_needs_no_torch() -> None:
 
 def test_all_commands_are_there_with_a_line_of_help() -> None:
     names = (
-        "demo fit search train plan resume repeat score predict recommend show report describe export datasets bench "
-        "list"
+        "demo fit search train plan tune resume repeat score predict recommend show report describe export datasets "
+        "bench reproduce list"
     )
     assert set(COMMANDS) == set(names.split())
     listed = diffmg("--help").out
     assert all(re.search(rf"\b{name}\b\s+\S", listed) for name in COMMANDS)
+
+
+def test_every_table_and_figure_of_the_paper_has_a_command() -> None:
+    tables = {"classification", "recommendation", "cost", "curves", "architectures", "ablation"}
+    assert set(COMMANDS["reproduce"].commands) == tables
 
 
 @pytest.mark.parametrize("name", sorted(ALL))

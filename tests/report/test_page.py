@@ -145,9 +145,24 @@ def test_given_meta_graphs_are_not_called_searched(folder: Path) -> None:
     assert any("given meta graphs" in t for t in Page(page(replace(run, plan=plan), folder)).texts)
 
 
+def test_a_run_with_a_baseline_has_a_page_without_meta_graphs(tmp_path: Path) -> None:
+    path = fit(
+        tmp_path / "run", "academic:120", "--baseline", "mlp", "--repeats", 2, "-s", "dim=8", "-s", "max_epochs=3"
+    )
+    report = (path / "report.html").read_text(encoding="utf-8")
+    run, texts = read_run(path), Page(report).texts
+    assert "done: baseline mlp, 2 training(s), chosen by validation macro_f1." in texts
+    assert {"Scores", "Learning curves", "Provenance", "repeat-0", "repeat-1"} <= set(texts)
+    assert not {"Meta graph", "Candidates"} & set(texts)
+    assert f"{run.mean('test'):.4f} ± {run.std('test'):.4f}" in texts
+    assert report.count("<polyline") == 2
+
+
 def test_names_are_escaped_everywhere(tmp_path: Path) -> None:
     (tmp_path / "history.jsonl").write_text(json.dumps({"phase": EVIL, "epoch": 1, "val_score": 0.5}) + "\n")
-    text = page(evil_run(), tmp_path)
+    run = evil_run()
+    assert "<script" not in page(replace(run, plan={**run.plan, "baseline": EVIL}, candidates=()), tmp_path)
+    text = page(run, tmp_path)
     assert "<script" not in text
     assert "script" not in Page(text).tags
     assert EVIL in Page(text).texts
