@@ -215,18 +215,26 @@ def test_a_sound_baseline_passes(check, problem: Problem) -> None:
 def test_a_fault_is_found(
     check, network: type[Network], words: str, problem: Problem, request: pytest.FixtureRequest
 ) -> None:
-    if network is StandsStill and problem is PROBLEMS["recommendation"]:
-        request.applymarker(pytest.mark.xfail(reason="weight decay alone lowers this loss: `learns` should be without"))
     with pytest.raises(AssertionError, match=words):
         check(broken(network), problem)
 
 
-@pytest.mark.xfail(
-    reason="only `parts[...]` is sealed: `.get`, `.values` and `.items` go by", raises=pytest.fail.Exception
-)
 def test_asking_for_the_test_part_is_found() -> None:
     with pytest.raises(AssertionError, match="the test part must not be read"):
         conformance.never_reads_test_labels(broken(AsksForTestPart), PROBLEMS["classification"])
+
+
+class UsesEveryLabel(Network):
+    """Labels of all nodes, without asking for a part."""
+
+    def changed(self, h):
+        labels = self.problem.task.labels[: len(h)].clamp(min=0).to(h.dtype)
+        return h + torch.nn.functional.pad(labels, (0, len(h) - len(labels))).unsqueeze(1)
+
+
+def test_labels_of_the_test_part_that_change_anything_are_found() -> None:
+    with pytest.raises(AssertionError, match="test labels must not change training or outputs"):
+        conformance.never_reads_test_labels(broken(UsesEveryLabel), PROBLEMS["classification"])
 
 
 def test_every_check_has_a_baseline_that_breaks_it() -> None:

@@ -138,7 +138,7 @@ def test_every_value_that_may_be_tried_can_be_made_and_written(name: str) -> Non
             make_baseline(name, {option: value})
             trials = [Trial({}, {option: value}, 0.5, 1)]
             found = tomllib.loads(to_toml(name, "acm", trials, BASE, Tuning()))
-            assert found["methods"][name]["baseline_options"] == {option: value}
+            assert found["methods"][name]["baseline_options"] == {"acm": {option: value}}
 
 
 def test_the_best_trial_is_a_piece_of_a_plan_file(classification: Problem, tmp_path: Path) -> None:
@@ -153,20 +153,27 @@ def test_the_best_trial_is_a_piece_of_a_plan_file(classification: Problem, tmp_p
     assert method.plan("academic:120", 1, 0, "cpu").train == TrainSettings()
 
 
-@pytest.mark.xfail(reason="names with a colon or an @ are no bare keys in TOML", raises=tomllib.TOMLDecodeError)
 @pytest.mark.parametrize("data", ["academic:120", "yelp@7"])
 def test_any_name_of_data_can_be_written(data: str) -> None:
     found = tomllib.loads(to_toml("mlp", data, [Trial({}, {}, 0.5, 1)], BASE, Tuning()))
     assert set(found["methods"]["mlp"]["settings"]) == {data}
 
 
-@pytest.mark.xfail(reason="options hold for every data set, so their table comes twice", raises=DiffmgError)
 def test_pieces_of_two_data_sets_can_stand_in_one_file(tmp_path: Path) -> None:
     trials = [Trial({"lr": 0.02}, {"layers": 2}, 0.5, 1), Trial({}, {}, 0.25, 1)]
     pieces = [to_toml("mlp", data, trials, BASE, Tuning()) for data in ("acm", "imdb")]
     (tmp_path / "table.toml").write_text(TABLE + "".join(pieces))
     (method,) = read_reproduction(tmp_path / "table.toml").methods
-    assert set(method.settings) == {"acm", "imdb"}
+    assert set(method.settings) == set(method.baseline_options) == {"acm", "imdb"}
+
+
+def test_halving_never_ends_below_the_base(classification: Problem) -> None:
+    base = TrainSettings(dim=8, max_epochs=20, patience=None)
+    for seed in range(4):
+        trials = tune(classification, "mlp", base, Tuning(4, "halving", seed))
+        (started,) = (t for t in trials if not t.settings)
+        assert started.epochs == 20
+        assert trials[0].val_score >= started.val_score
 
 
 def test_a_piece_says_how_it_was_chosen() -> None:

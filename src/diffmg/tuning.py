@@ -28,7 +28,7 @@ class Tuning:
     budget: int = 20
     """Settings that are tried."""
     how: How = "random"
-    """Train all to the end, or drop the worse half after a quarter and after half of the epochs."""
+    """Train all to the end, or drop the worse half after a quarter and after half of the epochs (never the base)."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -59,8 +59,9 @@ def tune(problem: Problem, method: str, base: TrainSettings, tuning: Tuning) -> 
     drawn += [_drawn(draw, tunable) for _ in range(tuning.budget - 1)]
     jobs = [_start(problem, method, metagraphs, replace(base, **s), o, tuning.seed) for s, o in drawn]
     for share in (1.0,) if tuning.how == "random" else (0.25, 0.5, 1.0):
-        alive = sorted(range(len(jobs)), key=lambda n: -jobs[n].best_score)[: max(1, round(len(jobs) * _kept(share)))]
-        for number in alive if tuning.how == "halving" else range(len(jobs)):
+        best = sorted(range(len(jobs)), key=lambda n: -jobs[n].best_score)
+        alive = best if tuning.how == "random" else {0, *best[: max(1, round(len(jobs) * _kept(share)))]}
+        for number in alive:
             _train(jobs[number], share)
     trials = [Trial(s, o, job.best_score, job.epoch) for (s, o), job in zip(drawn, jobs, strict=True)]
     return sorted(trials, key=lambda trial: -trial.val_score)
@@ -111,11 +112,14 @@ def to_toml(method: str, data: str, trials: Sequence[Trial], base: TrainSettings
     lines = [
         f"# diffmg tune {method} {data} --budget {tuning.budget} --how {tuning.how} --seed {tuning.seed}",
         f"# validation {best.val_score:.4f}; the settings it started from reached {_first(trials):.4f}",
-        f"[methods.{method}.settings.{data}]",
+        f'[methods.{method}.settings."{data}"]',
         *(f"{name} = {_plain(value)}" for name, value in chosen.items()),
     ]
     if best.options:
-        lines += [f"[methods.{method}.baseline_options]", *(f"{n} = {_plain(v)}" for n, v in best.options.items())]
+        lines += [
+            f'[methods.{method}.baseline_options."{data}"]',
+            *(f"{n} = {_plain(v)}" for n, v in best.options.items()),
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -36,7 +36,6 @@ def test_a_piece_is_written_to_a_file(tmp_path: Path) -> None:
     assert "[methods.mlp.settings." in path.read_text()
 
 
-@pytest.mark.xfail(reason="a name with a colon is no bare key in TOML", raises=tomllib.TOMLDecodeError)
 def test_a_written_piece_is_toml(tmp_path: Path) -> None:
     path = tmp_path / "piece.toml"
     assert diffmg("tune", "mlp", "academic:120", "--budget", 1, "--out", path, *QUICK).code == 0

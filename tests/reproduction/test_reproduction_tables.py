@@ -95,7 +95,6 @@ def test_the_spread_of_several_searches_is_shown() -> None:
     assert one == "60.00 ± 14.14 (2)"
 
 
-@pytest.mark.xfail(reason="one training is shown as `50.00 ± nan (1)`")
 def test_one_training_has_no_deviation() -> None:
     assert math.isnan(run_of(0.5).std("test"))
     assert "nan" not in rows_of(TABLE, {("gcn", "acm"): run_of(0.5)})[0].cells[0][0]

@@ -156,7 +156,7 @@ def test_other_strategies_take_the_authors_training_but_not_their_search() -> No
 
 
 def test_baselines_take_plain_defaults() -> None:
-    plan = Method("row", baseline="gcn", baseline_options={"layers": 3}).plan("imdb", 1, 0, "cpu")
+    plan = Method("row", baseline="gcn", baseline_options={"all": {"layers": 3}}).plan("imdb", 1, 0, "cpu")
     assert plan == Plan("imdb", baseline="gcn", baseline_options={"layers": 3}, device="cpu")
 
 
@@ -222,13 +222,26 @@ def test_the_paper_may_be_silent(tmp_path: Path) -> None:
     [
         ("strategy =", "stratgy =", "unknown field of method 'random': 'stratgy'; did you mean 'strategy'"),
         ("strategy =", "name =", "unknown field of method 'random': 'name'"),
-        ("seeds = 2", "", "has title, kind, data, seeds and methods, but got 'seeds'"),
-        ("seeds = 2", "seeds = 'two'", "has title, kind, data, seeds and methods, but got "),
+        ("seeds = 2", "", r"has seeds \(int\), but got None"),
+        ("seeds = 2", "seeds = 'two'", r"has seeds \(int\), but got 'two'"),
         ("seeds = 2", "seeds = 0", "`seeds >= 1` must hold"),
-        ('title = "small"', "", "but got 'title'"),
-        ("[methods.", "[method.", "but got 'methods'"),
+        ('title = "small"', "", r"has title \(str\), but got None"),
+        ("[methods.", "[method.", r"has methods \(dict\), but got None"),
         ("seeds = 2", "seeds 2", "Expected '=' after a key"),
-        ('[methods.mlp]\nbaseline = "mlp"', "methods.mlp = 3", "a plan file of a table has"),
+        (
+            '[methods.mlp]\nbaseline = "mlp"',
+            "methods.mlp = 3",
+            "'methods.mlp' of a plan file must be a table, but got 3",
+        ),
+        ('kind = "accuracy"', 'kind = "acuracy"', "unknown kind of table 'acuracy'; did you mean 'accuracy'"),
+        ("[paper.mlp]", "[paper.mpl]", "unknown method of the paper's figures: 'mpl'; did you mean 'mlp'"),
+        ("[paper.mlp]", "[papr.mlp]", "unknown field of a plan file: 'papr'; did you mean 'paper'"),
+        (
+            "strategy =",
+            "settings = { lr = 0.1 }\nstrategy =",
+            "'methods.random.settings.lr' of a plan file must be a table",
+        ),
+        ('data = ["acm", "academic:120"]', 'data = "acm"', r"has data \(list\), but got 'acm'"),
     ],
 )
 def test_a_plan_file_that_cannot_be_read_is_named(old: str, new: str, words: str, tmp_path: Path) -> None:
@@ -248,7 +261,8 @@ def test_a_part_keeps_the_order_of_the_table(tmp_path: Path) -> None:
     part = table.part(["academic:120", "acm"], ["random"], 5)
     assert (part.data, [m.name for m in part.methods], part.seeds) == (table.data, ["random"], 5)
     assert table.part(["academic:120"], ["random", "mlp"], None).methods == table.methods
-    assert part.paper == table.paper
+    assert part.paper == {}
+    assert table.part([], ["mlp"], None).paper == table.paper
 
 
 def test_a_part_that_is_not_in_the_table_is_named(tmp_path: Path) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from diffmg.baselines import make_baseline
 from diffmg.experiment import Experiment
 from diffmg.folder import RunFolder
+from diffmg.plan import Plan
 from diffmg.reproduction.spec import Method, Reproduction
 from diffmg.run import RUN, Run, read_run
 from diffmg.sources import open_problem
-from diffmg.train import Quiet, Watch
+from diffmg.strategies import make_strategy
+from diffmg.train import Problem, Quiet, Watch
 
 
 def carry_out(
@@ -23,31 +30,42 @@ def carry_out(
     watch: Callable[[str, str], Watch] = lambda _name, _metric: Quiet(),
 ) -> Iterator[tuple[Method, str, Run]]:
     """Do every run that is not done yet; yields each with its method and data set, as soon as it is there."""
+    plans = {(m.name, data): m.plan(data, table.seeds, seed, device) for data in table.data for m in table.methods}
+    paths = {(name, data): folder_of(folder, name, plan.to_dict()) for (name, data), plan in plans.items()}
+    problems: dict[str, Problem] = {}
+    for (name, data), path in paths.items():
+        if not _done(path):
+            problems[data] = problems.get(data) or open_problem(data, root=root)
+            _check(plans[name, data], problems[data])
     for data in table.data:
         for method in table.methods:
-            path = folder_of(folder, table, method.name, data)
-            yield method, data, _run(table, method, data, path, device, seed, root, watch)
+            key = method.name, data
+            if not _done(paths[key]):
+                told = watch(f"{method.name} on {data}", problems[data].task.metric)
+                _carry_out(plans[key], problems[data], paths[key], told)
+            yield method, data, read_run(paths[key])
 
 
-def folder_of(folder: Path, table: Reproduction, method: str, data: str) -> Path:
-    """The run folder of a method on a data set: another number of seeds is another run."""
-    return folder / f"{method}-{data}-{table.seeds}"
+def folder_of(folder: Path, method: str, plan: Mapping[str, Any]) -> Path:
+    """The run folder of a method's plan: another plan is another run, on whatever device."""
+    decisive = {name: value for name, value in plan.items() if name not in ("device", "engine")}
+    mark = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]
+    return folder / f"{method}-{re.sub(r'[^a-zA-Z0-9.]+', '-', plan['data'])}-{mark}"
 
 
-def _run(
-    table: Reproduction,
-    method: Method,
-    data: str,
-    path: Path,
-    device: str,
-    seed: int,
-    root: Path | None,
-    watch: Callable[[str, str], Watch],
-) -> Run:
-    """A run that is done is read; one that was stopped goes on; the others start."""
-    if (path / RUN).exists() and read_run(path).status == "done":
-        return read_run(path)
-    plan = method.plan(data, table.seeds, seed, device)
-    problem = open_problem(plan.data, root=root)
+def _check(plan: Plan, problem: Problem) -> None:
+    """Raise before anything is trained if a method cannot be made or cannot do the task."""
+    if plan.baseline:
+        make_baseline(plan.baseline, plan.baseline_options).check(problem)
+    else:
+        make_strategy(plan.strategy, plan.strategy_options)
+
+
+def _done(path: Path) -> bool:
+    return (path / RUN).exists() and read_run(path).status == "done"
+
+
+def _carry_out(plan: Plan, problem: Problem, path: Path, watch: Watch) -> None:
+    """A run that was stopped goes on; the others start."""
     place = RunFolder.unfinished(path) if (path / RUN).exists() else RunFolder.create(path)
-    return Experiment(plan, problem, place, watch(f"{method.name} on {data}", problem.task.metric)).execute().run
+    Experiment(plan, problem, place, watch).execute()

@@ -38,7 +38,8 @@ def rows_of(table: Reproduction, runs: Runs) -> list[Row]:
 
 def _score(run: Run) -> str:
     """Mean ± standard deviation of the test score in percent, number of seeds, spread of the search."""
-    text = f"{100 * run.mean('test'):.2f} ± {100 * run.std('test'):.2f} ({len(run.trained)})"
+    spread = f" ± {100 * run.std('test'):.2f}" if len(run.trained) > 1 else ""
+    text = f"{100 * run.mean('test'):.2f}{spread} ({len(run.trained)})"
     if len(run.candidates) > 1:
         scores = [100 * c.val_score for c in run.candidates]
         text += f", searches {min(scores):.1f} to {max(scores):.1f} on validation"
@@ -56,7 +57,7 @@ def _cost(run: Run) -> str:
 def _paper(figure: Any) -> str:
     if figure is None:
         return MISSING
-    return f"{figure[0]:.2f} ± {figure[1]:.2f}" if isinstance(figure, list) else str(figure)
+    return " ± ".join(f"{number:.2f}" for number in figure) if isinstance(figure, list) else str(figure)
 
 
 def heads(table: Reproduction) -> list[str]:
@@ -72,7 +73,7 @@ def cells(row: Row) -> list[str]:
 def markdown(table: Reproduction, rows: Sequence[Row]) -> str:
     """A Markdown table with its notes."""
     lines = ["| " + " | ".join(heads(table)) + " |", "|---|" + "---:|" * (2 * len(table.data))]
-    lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |" for row in rows]
     notes = [f"- {row.method}: {row.note}" for row in rows if row.note]
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
 
