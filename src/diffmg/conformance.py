@@ -134,7 +134,8 @@ class _Sealed(dict[Part, Any]):
 
     def get(self, part: Part, default: Any = None) -> Any:
         """As by `[]`."""
-        return self[part] if part in self else default
+        assert part != "test", "the test part must not be read before every choice was made"
+        return super().get(part, default)
 
 
 def _with_other_test_labels(problem: Problem) -> Task:

@@ -52,7 +52,7 @@ def test_the_scores_are_the_test_scores_of_trainings_by_hand(name):
     for number in range(2):
         job = Training(problem, DATASETS.get(name).planted, TrainSettings(**TRAIN), derive_seed(5, "train", number))
         run(job)
-        outputs = outputs_of(job.best_model(), problem, job.metagraphs)
+        outputs = outputs_of(job.best_model(), problem)
         wanted.append(score_on_test(problem, outputs)[problem.task.metric])
     assert found["variants"]["default"]["scores"] == wanted
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from diffmg.benchmarks import floor, product, scores
-from diffmg.cli.bench import _spread
+from diffmg.cli.common import _spread
 from diffmg.datasets import DATASETS, Published, load_dataset
 from runs import diffmg
 
