@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from diffmg.strategies._relaxed import ByGradient, GradientSearch
+from diffmg.strategies._gradient import ByGradient, GradientSearch
 from diffmg.train import Epoch, Problem, TrainSettings
 
 DEPTH = 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from diffmg.space import SearchSpace
-from diffmg.strategies.diffmg import Architecture, DiffMG, DiffMGSearch
+from diffmg.strategies._gradient import Architecture
+from diffmg.strategies.diffmg import DiffMG, DiffMGSearch
 from diffmg.train import Problem
 
 DEPTH, DIM = 2, 6

@@ -172,6 +172,11 @@ class HeteroGraph:
             features={t: x.to(device, dtype) for t, x in self.features.items()},
         )
 
+    def inputs(self, node_type: str) -> int:
+        """Columns of a type's features; one per node where it has none (one-hot)."""
+        features = self.features.get(node_type)
+        return self.num_nodes[node_type] if features is None else features.shape[1]
+
     def edge_index(self, relation: Relation) -> NDArray[np.int64]:
         """Edges of a relation as two rows: source nodes and target nodes, sorted by target."""
         matrix = self.adjacency[self.schema.check_relation(relation)].tocoo()

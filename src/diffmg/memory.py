@@ -41,7 +41,7 @@ def needs(problem: Problem, settings: TrainSettings, depth: int, device: torch.d
     graph, towers = problem.graph, len(problem.task.target_types)
     nodes = sum(graph.num_nodes.values())
     state = 4 * nodes * settings.dim * towers
-    weights = 4 * settings.dim * towers * sum(_inputs(graph, t) for t in graph.schema.node_types)
+    weights = 4 * settings.dim * towers * sum(graph.inputs(t) for t in graph.schema.node_types)
     columns = min(graph.engine.columns or settings.dim, settings.dim)
     width = 2 if graph.engine.storage == "bfloat16" and device.type == "cuda" else 4
     held = 2 * depth if search else depth + 1
@@ -104,11 +104,6 @@ def in_words(size: int) -> str:
         if size >= scale:
             return f"{size / scale:.1f} {unit}"
     return f"{size / 1e3:.1f} kB"
-
-
-def _inputs(graph: HeteroGraph, node_type: str) -> int:
-    features = graph.features.get(node_type)
-    return graph.num_nodes[node_type] if features is None else features.shape[1]
 
 
 def _network(graph: HeteroGraph, device: torch.device) -> int:

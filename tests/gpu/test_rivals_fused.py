@@ -35,7 +35,7 @@ def test_a_search_is_the_same_both_ways(rival, made, device, monkeypatch):
     problem = made().to(device, Engine(capture=False))
     found = []
     for fused in (True, False):
-        for module in ("strategies._relaxed", "strategies.diffmg", "nn.model"):
+        for module in ("strategies._gradient", "nn.model"):
             monkeypatch.setattr(f"diffmg.{module}.fused", lambda graph, fused=fused: fused)
         found.append(searched(rival, problem))
     (seen, state), (wanted_seen, wanted_state) = found

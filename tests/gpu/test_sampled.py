@@ -68,7 +68,7 @@ def test_the_links_are_those_of_the_space(device):
 
 def searched(problem: Problem, monkeypatch: pytest.MonkeyPatch, *, fused: bool, **options) -> tuple:
     """A search of two epochs, all that is seen of it, and all that it holds."""
-    for module in ("diffmg.strategies.diffmg", "diffmg.nn.model"):
+    for module in ("diffmg.strategies._gradient", "diffmg.nn.model"):
         monkeypatch.setattr(f"{module}.fused", lambda graph: fused)
     search = DiffMGSearch(DiffMG(epochs=2, **options), problem, depth=2, dim=6, seed=3)
     assert (search.on_device is not None) == fused

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from diffmg.strategies.diffmg import Architecture, DiffMG, Exploration
+from diffmg.strategies._gradient import Architecture
+from diffmg.strategies.diffmg import DiffMG, Exploration
 from resuming import resumed, run
 from searches import architecture_of, search_of
 

@@ -36,7 +36,7 @@ class StackedModel(nn.Module, ABC):
         self.starts = starts_of(graph, self.types)
         self.counts = dict(graph.num_nodes)
         draw = seeded("cpu", seed, "parameters")
-        self.projections = nn.ModuleList(Affine(input_size(graph, t), settings.dim, draw) for t in self.types)
+        self.projections = nn.ModuleList(Affine(graph.inputs(t), settings.dim, draw) for t in self.types)
         self.head = Affine(width or settings.dim, task.outputs, draw) if task.outputs else nn.Identity()
 
     @abstractmethod
@@ -63,12 +63,6 @@ def starts_of(graph: HeteroGraph, types: Sequence[str] | None = None) -> dict[st
     types = types or graph.schema.node_types
     ends = accumulate(graph.num_nodes[t] for t in types)
     return dict(zip(types, [0, *ends], strict=False))
-
-
-def input_size(graph: HeteroGraph, node_type: str) -> int:
-    """Columns of a type's features; one per node where it has none."""
-    features = graph.features.get(node_type)
-    return graph.num_nodes[node_type] if features is None else features.shape[1]
 
 
 def glorot(*shape: int, generator: torch.Generator) -> Tensor:

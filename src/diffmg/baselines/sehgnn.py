@@ -14,7 +14,6 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from diffmg.baselines._base import BASELINES, Baseline
-from diffmg.baselines._stacked import input_size
 from diffmg.graph import HeteroGraph
 from diffmg.nn import Affine
 from diffmg.nn.encoder import dropout
@@ -91,7 +90,7 @@ class _Tower(nn.Module):
         self.target, self.settings, self.paths = target, settings, ((), *inputs)
         for number, x in enumerate(inputs.values()):
             self.register_buffer(f"input_{number}", x, persistent=False)
-        dim, sizes = settings.dim, (input_size(graph, target), *(x.shape[1] for x in inputs.values()))
+        dim, sizes = settings.dim, (graph.inputs(target), *(x.shape[1] for x in inputs.values()))
         self.projections = nn.ModuleList(Affine(size, dim, draw) for size in sizes)
         self.fusion = _Fusion(dim, draw) if inputs else nn.Identity()
         self.hidden = Affine(len(sizes) * dim, dim, draw)

@@ -43,7 +43,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.options = options
         self.node_types = tuple(node_types)
-        self.projections = nn.ModuleList(Affine(_input_size(graph, t), options.dim, generator) for t in self.node_types)
+        self.projections = nn.ModuleList(Affine(graph.inputs(t), options.dim, generator) for t in self.node_types)
         self.shared = Affine(options.dim, options.dim, generator)
         affine = options.norm == "learned"
         self.norm = nn.Identity() if options.norm == "off" else nn.LayerNorm(options.dim, elementwise_affine=affine)
@@ -93,8 +93,3 @@ def dropout(h: Tensor, share: float, generator: torch.Generator | None) -> Tenso
         level = round(share * 2**16) - 2**15
         keep = (bits.view(torch.int16)[: h.numel()] >= level).view(h.shape).to(h.dtype)
     return h * keep.div_(1 - share)
-
-
-def _input_size(graph: HeteroGraph, node_type: str) -> int:
-    features = graph.features.get(node_type)
-    return graph.num_nodes[node_type] if features is None else features.shape[1]

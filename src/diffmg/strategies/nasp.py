@@ -21,8 +21,7 @@ import torch
 from torch import Tensor
 
 from diffmg.strategies._base import STRATEGIES, Search
-from diffmg.strategies._relaxed import ByGradient, GradientSearch
-from diffmg.strategies.diffmg import Architecture
+from diffmg.strategies._gradient import Architecture, ByGradient, GradientSearch
 from diffmg.train import Problem, TrainSettings
 from diffmg.train.stepping import Reports
 

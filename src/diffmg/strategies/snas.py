@@ -18,7 +18,7 @@ from torch import Tensor
 
 from diffmg.randomness import generator
 from diffmg.strategies._base import STRATEGIES, Search
-from diffmg.strategies._relaxed import ByGradient, GradientSearch
+from diffmg.strategies._gradient import ByGradient, GradientSearch
 from diffmg.train import Problem, TrainSettings
 from diffmg.train.stepping import Reports
 

@@ -1,9 +1,10 @@
-"""What the rivals of DiffMG that go by gradient share: options, two updates an epoch, the state."""
+"""What searches by gradient share: options, the architecture λ, two updates an epoch, the state."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,8 @@ from diffmg.metagraph import MetaGraph
 from diffmg.nn import EncoderOptions, Model
 from diffmg.options import check_rules, check_types
 from diffmg.randomness import generator
+from diffmg.space import SearchSpace
 from diffmg.strategies._base import Search, Strategy, spaces_of
-from diffmg.strategies.diffmg import Architecture, frozen
 from diffmg.train import Epoch, Problem
 from diffmg.train.state import load_module, load_optimizer, module_state, optimizer_state
 from diffmg.train.stepping import Reports, Steps, adam, update
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
 
     Chosen = Sequence[MetaGraph] | Wired
 
+ARCH_SCALE = 1e-3
+"""λ starts at this times N(0, 1)."""
+
 
 @dataclass(frozen=True)
 class ByGradient(Strategy):
-    """Options that each of them has; the defaults are DiffMG's."""
+    """Options that each of them has; the defaults are the paper's."""
 
     epochs: int = 100
     lr: float = 0.005
@@ -51,6 +55,39 @@ class ByGradient(Strategy):
             "weight_decay >= 0": self.weight_decay >= 0,
             "arch_lr > 0": self.arch_lr > 0,
         }
+
+
+class Architecture:
+    """λ of one tower: a row per link, a column per candidate, unused columns masked."""
+
+    def __init__(self, space: SearchSpace, draw: torch.Generator, device: torch.device) -> None:
+        self.space = space
+        self.counts = torch.tensor([len(c) for c in space.candidates])
+        width = int(self.counts.max())
+        start = ARCH_SCALE * torch.randn(len(self.counts), width, generator=draw)
+        self.parameter = start.to(device).requires_grad_()
+        mask = torch.arange(width) >= self.counts.unsqueeze(1)
+        self.mask, self.places = mask.to(device), (~mask).flatten().nonzero().squeeze(1).to(device)
+
+    def alpha(self) -> Tensor:
+        """Softmax over the candidates of each link, Eq. (6)."""
+        return self.parameter.masked_fill(self.mask, -torch.inf).softmax(dim=1)
+
+    def best(self) -> Tensor:
+        """The arg-max candidate of each link."""
+        return self.alpha().argmax(dim=1)
+
+    def weights(self, picks: Tensor) -> Tensor:
+        """The α of the picked candidates: all others get no gradient (Proposition 1)."""
+        return self.alpha().gather(1, picks.unsqueeze(1)).squeeze(1)
+
+    def listed(self, table: Tensor) -> Tensor:
+        """A table (links, columns) as weights of `space.everything()`: its entries in the order of the choices."""
+        return table.flatten().index_select(0, self.places)
+
+    def metagraph(self, picks: Tensor) -> MetaGraph:
+        """The meta graph of the picked candidates."""
+        return self.space.metagraph(tuple(picks.tolist()))
 
 
 class GradientSearch(Search):
@@ -126,3 +163,13 @@ class GradientSearch(Search):
         with torch.no_grad():
             for i, tower in enumerate(self.towers):
                 tower.parameter.copy_(tensors[f"arch.{i}"])
+
+
+@contextmanager
+def frozen(module: torch.nn.Module) -> Iterator[None]:
+    """Within it, no gradient for the module's parameters is computed."""
+    module.requires_grad_(False)
+    try:
+        yield
+    finally:
+        module.requires_grad_(True)
