@@ -95,8 +95,8 @@ def test_recommendation_has_a_network_for_each_type():
 def test_a_path_of_many_pairs_is_sampled_once_from_the_seed():
     def pairs(seed: int, most: int) -> Tensor:
         model = HAN(PATHS[1:2], heads=2, most_pairs=most, sampled=2).build(small_classification(), SETTINGS, seed)
-        edges = model.towers[0].along[0].edges
-        return torch.stack([edges.rows, edges.columns])
+        links = model.towers[0].along[0].links
+        return torch.stack([links.pairs.left, links.pairs.right])[:, : len(links.order)]  # of the first head
 
     dense = reached(["ba", "ab"])
     count = int(dense.sum())
@@ -121,6 +121,14 @@ def test_dropout_comes_from_the_generator(classification):
     first, again, other = (model(classification.graph, torch.Generator().manual_seed(s))[0] for s in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+def test_what_is_dropped_are_the_attention_weights():
+    model = HAN(PATHS[:1], heads=2).build(small_classification(), SETTINGS, 0)
+    attention, h = model.towers[0].along[0], torch.randn(NODES["b"], 6, generator=torch.Generator().manual_seed(0))
+    kept: list[Tensor] = []
+    assert not attention(h, lambda weights: kept.append(weights) or 0 * weights).any()
+    torch.testing.assert_close(kept[0].sum(dim=1), torch.full((2,), float(NODES["b"])))
 
 
 def test_isolated_nodes_keep_their_own_state():

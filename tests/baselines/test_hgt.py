@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from diffmg.baselines import make_baseline
-from diffmg.baselines.hgt import HGT, attend
+from diffmg.baselines.hgt import HGT, attend, sorted_pairs
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.pairs import Pairs
@@ -139,10 +141,19 @@ def test_parameters_follow_from_the_seed_alone_and_dropout_from_its_generator(cl
 
 def test_attention_neither_overflows_nor_divides_by_nothing():
     pairs, _ = Pairs.build(np.array([[0, 0], [0, 1], [2, 1]]), 3, 2)
-    queries, keys = torch.full((1, 3, 2), 1e3), torch.tensor([[[1e3, 0.0], [0.0, 1e3]]])
-    values = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])
-    expected = torch.tensor([[[2.0, 3.0], [0.0, 0.0], [3.0, 4.0]]])
+    queries, keys = torch.full((3, 2), 1e3), torch.tensor([[1e3, 0.0], [0.0, 1e3]])
+    values = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    expected = torch.tensor([[2.0, 3.0], [0.0, 0.0], [3.0, 4.0]])
     torch.testing.assert_close(attend(queries, keys, values, pairs), expected)
+
+
+def test_pairs_are_sorted_as_they_are_elsewhere():
+    rng = np.random.default_rng(0)
+    pairs = rng.permutation(np.argwhere(rng.random((13, 17)) < 0.3))
+    expected, _ = Pairs.build(pairs, 14, 18)
+    found = sorted_pairs(pairs, 14, 18)
+    for f in fields(Pairs):
+        torch.testing.assert_close(getattr(found, f.name), getattr(expected, f.name), rtol=0, atol=0)
 
 
 def test_it_trains(problem, quick):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 import torch
@@ -34,6 +36,41 @@ def test_gradients_by_finite_differences():
     x = torch.randn(2, 3, 2, dtype=torch.float64, generator=draw, requires_grad=True)
     factors = torch.rand(2, 6, dtype=torch.float64, generator=draw)
     assert torch.autograd.gradcheck(lambda e, x: links.gather(links.softmax(e) * factors, x), (logits, x))
+
+
+def test_with_their_gradients_they_are_the_plain_formulas():
+    """A link that occurs twice, nodes that no link leads to (1) or from (3), large numbers, two heads."""
+    edges = np.array([[3, 2], [0, 1], [0, 1], [2, 2], [0, 0], [2, 0]])
+    links, draw = Links(edges, 4, 2), torch.Generator().manual_seed(0)
+    target, source = torch.from_numpy(edges[links.order].T)
+    shapes = ((2, 4), (2, 4), (2, 4, 3))
+    leaves = [(60 * torch.randn(s, dtype=torch.float64, generator=draw)).requires_grad_() for s in shapes]
+    own, other, x = leaves
+    logits = own[:, target] + other[:, source]
+    torch.testing.assert_close(links.of_ends(own, other), logits)
+    far = torch.full((2, 4, len(edges)), -torch.inf, dtype=torch.float64)
+    by_target = far.index_put((torch.arange(2)[:, None], target, torch.arange(len(edges))), logits)
+    attention = torch.stack([by_target[:, t].softmax(1) if t != 1 else 0 * logits for t in range(4)], dim=1)
+    wanted = (attention @ x[:, source]).transpose(0, 1).flatten(1)
+    found = links.gather(links.softmax(links.of_ends(own, other)), x)
+    torch.testing.assert_close(found, wanted)
+    assert not found[1].any()
+    probe = torch.randn(found.shape, dtype=torch.float64, generator=draw)
+    torch.testing.assert_close(*(torch.autograd.grad((z * probe).sum(), leaves) for z in (found, wanted)))
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_heads_are_blocks_of_one_matrix_in_32_bits(heads):
+    """As if the links of all heads had been listed; no more than four numbers of 32 bits for each."""
+    edges = np.array([[2, 2], [0, 1], [0, 1], [2, 0], [0, 3], [1, 0]])
+    copies = np.concatenate([edges + 4 * head for head in range(heads)])
+    wanted, order = Pairs.build(copies, 4 * heads, 4 * heads)
+    links = Links(edges, 4, heads)
+    assert links.order.tolist() == order[: len(edges)].tolist()
+    for field in fields(Pairs):
+        found = getattr(links.pairs, field.name)
+        assert found.dtype == torch.int32, field.name
+        assert found.tolist() == getattr(wanted, field.name).tolist(), field.name
 
 
 def test_weighted_sums_are_a_dense_product():

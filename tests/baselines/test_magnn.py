@@ -9,6 +9,7 @@ from diffmg.baselines import make_baseline
 from diffmg.baselines.magnn import MAGNN, rotate, turns_of
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
+from diffmg.task import NodeClassification
 from diffmg.train import ModelTraining, Problem, TrainSettings
 from small_networks import AB, BA, BB, NODES, small_classification, small_recommendation, small_world
 
@@ -109,6 +110,18 @@ def test_recommendation_has_a_tower_and_a_map_for_each_type():
         torch.testing.assert_close(found, z @ tower.output.weight + tower.output.bias)
 
 
+def test_a_path_without_instances_leaves_every_node_its_state():
+    edges = {("a", "ab", "b"): [[0], [0]], ("b", "ba", "a"): [[1], [0]], ("a", "aa", "a"): [[0, 1], [1, 0]]}
+    graph = HeteroGraph.build({"a": 4, "b": 2}, edges)
+    task = NodeClassification.build("a", [0, 1, 0, 1], train=[0, 1], val=[2, 3])
+    model = MAGNN("a -> b -> a", heads=2).build(Problem(graph, task), SETTINGS, 0).eval()
+    (found,) = model(graph)
+    h = model.projections[0].weight + model.projections[0].bias
+    torch.testing.assert_close(found, torch.where(h > 0, h, h.exp() - 1) @ model.head.weight + model.head.bias)
+    grads = torch.autograd.grad(found.sum(), list(model.parameters()), materialize_grads=True, allow_unused=True)
+    assert all(g.isfinite().all() for g in grads)
+
+
 def test_a_rotation_is_a_complex_product():
     h = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     angles = torch.tensor([0.3, -2.0], dtype=torch.float64)
@@ -135,7 +148,8 @@ def test_relations_without_a_reverse_have_phases_of_their_own():
 def test_instances_are_drawn_once_from_the_seed():
     def nodes(seed: int) -> list[list[int]]:
         model = MAGNN("b -> a -ab-> b", heads=2, sampled=2).build(small_classification(), SETTINGS, seed)
-        return model.towers[0].along[0].encoder.nodes.T.tolist()
+        columns = model.towers[0].along[0].encoder.places.forward_columns.view(-1, 3)
+        return (columns - torch.tensor([0, NODES["b"], NODES["b"] + NODES["a"]])).tolist()
 
     assert nodes(0) == nodes(0)
     assert any(nodes(0) != nodes(seed) for seed in range(1, 5))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from math import exp, log
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from diffmg.baselines import make_baseline
+from diffmg.baselines import make_baseline, metapath2vec
 from diffmg.baselines._paths import paths_by_target
 from diffmg.baselines._stacked import starts_of
 from diffmg.baselines.metapath2vec import Metapath2Vec, noise_distribution, skip_gram, skip_gram_loss, stacked_walks
@@ -100,11 +101,62 @@ def test_it_tells_two_communities_apart():
     assert training.best_score > 0.9
 
 
-def test_the_same_seed_gives_the_same_embeddings(problem):
-    models = [Metapath2Vec(**QUICK).build(problem, SETTINGS, seed) for seed in (0, 0, 1)]
-    first, again, other = (model(problem.graph) for model in models)
+@pytest.fixture
+def kept(monkeypatch):
+    """Vectors that are kept, none at first."""
+    monkeypatch.setattr(metapath2vec, "KEPT", {})
+    return metapath2vec.KEPT
+
+
+def test_the_same_seed_gives_the_same_embeddings(problem, kept):
+    found = []
+    for seed in (0, 0, 1):
+        kept.clear()
+        found.append(Metapath2Vec(**QUICK).build(problem, SETTINGS, seed)(problem.graph))
+    first, again, other = found
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not torch.equal(first[0], other[0])
+
+
+def test_vectors_are_found_once_for_all_that_they_follow_from(problem, kept):
+    options = Metapath2Vec(**QUICK)
+    first = options.vectors(problem, 4, 0)
+    copied = Problem(HeteroGraph(**vars(problem.graph)), problem.task)
+    assert Metapath2Vec(**QUICK).vectors(copied, 4, 0) is first
+    others = [
+        options.vectors(problem, 4, 1),
+        Metapath2Vec(**QUICK | {"window": 1}).vectors(problem, 4, 0),
+        options.vectors(problem, 5, 0),
+    ]
+    assert len(kept) == 4
+    assert all(first.shape != other.shape or not torch.equal(first, other) for other in others)
+
+
+def test_vectors_of_other_edges_or_targets_are_others(kept):
+    options, problem = Metapath2Vec(**QUICK), small_recommendation()
+    first = options.vectors(problem, 4, 0)
+    assert not torch.equal(options.vectors(small_classification(), 4, 0), first)
+    fewer = {r: a.copy() for r, a in problem.graph.adjacency.items()}
+    for matrix in fewer.values():
+        matrix.data[::2] = 0
+    other = Problem(replace(problem.graph, adjacency=fewer), problem.task)
+    assert not torch.equal(options.vectors(other, 4, 0), first)
+
+
+def test_only_the_last_vectors_are_kept(problem, kept):
+    options = Metapath2Vec(**QUICK)
+    found = [options.vectors(problem, 4, seed) for seed in range(6)]
+    assert len(kept) == metapath2vec.MOST_KEPT
+    assert options.vectors(problem, 4, 2) is found[2]
+    again = options.vectors(problem, 4, 1)
+    assert again is not found[1]
+    assert torch.equal(again, found[1])
+
+
+def test_models_do_not_share_the_vectors_that_are_kept(problem, kept):
+    options = Metapath2Vec(**QUICK)
+    options.build(problem, SETTINGS, 0).tower0.zero_()
+    assert options.build(problem, SETTINGS, 0).tower0.any()
 
 
 def test_the_embeddings_stay_as_they_are_and_the_rest_learns(problem):

@@ -1,55 +1,61 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pytest
 import torch
 
-from diffmg.baselines._path_attention import (
-    Edges,
-    OnlyPath,
-    SemanticAttention,
-    semantic_attention,
-    softmax_by_row,
-)
-
-ROWS, COLUMNS, SHAPE = np.array([0, 0, 0, 2, 2, 3]), np.array([0, 1, 4, 0, 2, 3]), (4, 5)
+from diffmg.baselines import make_baseline
+from diffmg.baselines._path_attention import OnlyPath, Receivers, SemanticAttention, semantic_attention
+from diffmg.train import TrainSettings
 
 
 def draw(*shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=torch.float64)
 
 
-def test_softmax_by_row_is_softmax_of_each_row():
-    scores = draw(6, 2).mul(30).requires_grad_()
-    found = softmax_by_row(scores, torch.from_numpy(ROWS), 4)
-    wanted = torch.cat([scores[:3].softmax(0), scores[3:5].softmax(0), scores[5:].softmax(0)])
+def steps(result: torch.Tensor) -> set[str]:
+    """Names of all steps that the gradient takes."""
+    found, waiting = set(), [result.grad_fn]
+    while waiting:
+        step = waiting.pop()
+        if step is not None and step not in found:
+            found.add(step)
+            waiting.extend(before for before, _ in step.next_functions)
+    return {step.name() for step in found}
+
+
+def test_means_over_instances_are_the_plain_formula_with_its_gradients():
+    """Node 1 has no instance and keeps what it has; scores are large."""
+    rows, draw = np.array([0, 0, 0, 2, 2, 3]), torch.Generator().manual_seed(0)
+    receivers = Receivers(rows, 4).double()
+    shapes = ((4, 2), (6, 2), (6, 2, 3), (4, 6))
+    leaves = [torch.randn(s, dtype=torch.float64, generator=draw, requires_grad=True) for s in shapes]
+    own, said, states, h = leaves
+    factors = torch.rand(6, 2, dtype=torch.float64, generator=draw)
+    scores = 1000 * own[rows] + 30 * said
+    parts = [scores[rows == node].softmax(0) for node in range(4)]
+    weights = torch.cat(parts) * factors
+    plain = [(weights[rows == n].unsqueeze(-1) * states[rows == n]).sum(0).flatten() for n in range(4)]
+    wanted = torch.stack([h[1] if n == 1 else z for n, z in enumerate(plain)])
+    found = receivers.means(receivers.hand(1000 * own) + 30 * said, states, h, lambda w: w * factors)
     torch.testing.assert_close(found, wanted)
-    weight = draw(6, 2)
-    grads = [torch.autograd.grad((z * weight).sum(), scores, retain_graph=True)[0] for z in (found, wanted)]
-    torch.testing.assert_close(*grads)
+    probe = torch.randn(found.shape, dtype=torch.float64, generator=draw)
+    ways = [torch.autograd.grad((z * probe).sum(), leaves) for z in (found, wanted)]
+    torch.testing.assert_close(*ways)
+    assert not receivers.state_dict()
 
 
-def test_large_scores_do_not_overflow():
-    scores = torch.tensor([[1e4], [1e4], [-1e4]])
-    assert softmax_by_row(scores, torch.tensor([0, 0, 1]), 2).flatten().tolist() == [0.5, 0.5, 1.0]
-
-
-def test_sums_are_dense_products_of_each_head():
-    edges = Edges(ROWS, COLUMNS, SHAPE)
-    weights, x = draw(6, 2).requires_grad_(), draw(5, 2, 3).requires_grad_()
-    dense = torch.zeros(2, *SHAPE, dtype=torch.float64)
-    dense = dense.index_put((torch.arange(2).view(1, 2), edges.rows[:, None], edges.columns[:, None]), weights)
-    wanted = (dense @ x.transpose(0, 1)).transpose(0, 1)
-    found = edges.sums(weights, x)
-    torch.testing.assert_close(found, wanted)
-    torch.testing.assert_close(found[1], torch.zeros(2, 3, dtype=torch.float64))
-    scale = draw(4, 2, 3)
-    for leaf in (weights, x):
-        grads = [torch.autograd.grad((z * scale).sum(), leaf, retain_graph=True)[0] for z in (found, wanted)]
-        torch.testing.assert_close(*grads)
-
-
-def test_the_structure_is_no_state():
-    assert not Edges(ROWS, COLUMNS, SHAPE).state_dict()
+@pytest.mark.parametrize("name", ["han", "magnn"])
+def test_gradients_hold_no_scattered_sums_and_are_the_same_in_every_run(name, problem):
+    settings, runs = TrainSettings(dim=4), []
+    for _ in range(2):
+        model = make_baseline(name, {"heads": 2}).build(problem, settings, 0).train()
+        loss = sum(z.square().sum() for z in model(problem.graph, torch.Generator().manual_seed(0)))
+        assert not [step for step in steps(loss) if re.search("index|scatter|gather|take", step, re.IGNORECASE)]
+        runs.append(torch.autograd.grad(loss, list(model.parameters())))
+    assert all(torch.equal(*grads) for grads in zip(*runs, strict=True))
 
 
 def test_semantic_attention_is_its_formula():

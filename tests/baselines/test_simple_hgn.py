@@ -88,6 +88,15 @@ def test_equals_the_formula_edge_by_edge(kind, layers):
     assert_same_with_gradients(model(problem.graph), dense(small_world(), model), model)
 
 
+def test_every_link_has_one_mark_in_all_layers():
+    """Layers that have no vector for some kinds, too: rows without an entry are slow on a GPU."""
+    model = make_baseline("simple_hgn", OPTIONS).build(chain()[1], SETTINGS, 0)
+    assert len({id(layer.marks) for layer in model.layers}) == 1
+    marks = model.layers[0].marks.fixed.forward.to_dense()
+    assert marks.sum(1).tolist() == [1.0] * len(model.links.order)
+    assert [layer.live.sum(0).tolist() for layer in model.layers] == [[1.0] * 4, [1.0] * 2]
+
+
 @given(world=worlds())
 def test_equals_the_formula_on_any_network(world):
     """More links than pairs of nodes, too."""

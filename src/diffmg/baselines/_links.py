@@ -39,10 +39,7 @@ class Attention(nn.Module):
 
     def logits(self, x: Tensor, links: Links) -> Tensor:
         """For every head and link, what its two ends say of it, (heads, links)."""
-        own, other = x @ self.own, x @ self.other
-        one = torch.ones_like(own)
-        left, right = torch.cat([own, one], dim=2), torch.cat([one, other], dim=2)
-        return _dots(left.flatten(0, 1), right.flatten(0, 1), links.pairs).view(len(x), -1)
+        return links.of_ends((x @ self.own).squeeze(2), (x @ self.other).squeeze(2))
 
 
 class Links(nn.Module):
@@ -53,18 +50,21 @@ class Links(nn.Module):
     """
 
     def __init__(self, links: NDArray[np.int64], nodes: int, heads: int) -> None:
-        """Every node must be the target of a link; links may occur more than once; `order` is how they were sorted."""
+        """Links may occur more than once; a node that none leads to gathers zeros; `order` is how they were sorted."""
         super().__init__()
         self.heads, self.rows = heads, heads * nodes
-        self.order = np.lexsort((links[:, 1], links[:, 0]))
-        copies = (links[self.order] + nodes * np.arange(heads)[:, None, None]).reshape(-1, 2)
-        pairs, _ = Pairs.build(copies, self.rows, self.rows)
-        self.held = HeldPairs(pairs)
+        pairs, self.order = Pairs.build(links, nodes, nodes)
+        self.held = HeldPairs(_blocks(pairs, heads))
 
     @property
     def pairs(self) -> Pairs:
         """Left rows are targets, right rows are sources."""
         return self.held.pairs
+
+    def of_ends(self, own: Tensor, other: Tensor) -> Tensor:
+        """The target's number and the source's added, (heads, links), from (heads, nodes) for each."""
+        sums: Tensor = _OfEnds.apply(own.flatten(), other.flatten(), self.pairs)  # type: ignore[no-untyped-call]
+        return sums.view(self.heads, -1)
 
     def softmax(self, logits: Tensor) -> Tensor:
         """Over the links into each node, (heads, links)."""
@@ -77,13 +77,29 @@ class Links(nn.Module):
         return z.view_as(x).transpose(0, 1).flatten(1)
 
 
+class _OfEnds(torch.autograd.Function):
+    """Numbers looked up at both ends of every pair; their gradients are sums over the pairs of each row."""
+
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, pairs: Pairs) -> Tensor:
+        ctx.pairs, ctx.shape = pairs, (len(left), len(right))
+        return left.index_select(0, pairs.left).add_(right.index_select(0, pairs.right))
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None]:
+        pairs, shape, g = ctx.pairs, ctx.shape, grad_outputs[0].contiguous()
+        ways = (_matrix(g, pairs, shape), _transposed(g, pairs, shape))
+        by_left, by_right = ((m @ g.new_ones(m.shape[1], 1)).flatten() for m in ways)
+        return by_left, by_right, None
+
+
 class _Softmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, pairs: Pairs, rows: int) -> Tensor:
         low = logits.new_full((rows,), -torch.inf)
         top = low.scatter_reduce(0, pairs.left.long(), logits, "amax")
-        weights = torch.exp(logits - top[pairs.left])
-        attention = weights / _sums(weights, pairs, rows)
+        weights = (logits - top.index_select(0, pairs.left)).exp_()
+        attention = weights.div_(_sums(weights, pairs, rows))
         ctx.pairs, ctx.rows = pairs, rows
         ctx.save_for_backward(attention)
         return attention
@@ -91,7 +107,7 @@ class _Softmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None, None]:
         (attention,), g = ctx.saved_tensors, grad_outputs[0]
-        return attention * (g - _sums(attention * g, ctx.pairs, ctx.rows)), None, None
+        return (g - _sums(attention * g, ctx.pairs, ctx.rows)).mul_(attention), None, None
 
 
 def weighted_sums(weights: Tensor, values: Tensor, pairs: Pairs, rows: int) -> Tensor:
@@ -112,10 +128,7 @@ class _WeightedSums(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None, None]:
         (weights, values), pairs, g = ctx.saved_tensors, ctx.pairs, grad_outputs[0].contiguous()
-        back = torch.sparse_csr_tensor(
-            pairs.right_pointer, pairs.left_by_right, weights[pairs.by_right], ctx.shape[::-1], check_invariants=False
-        )
-        return _dots(g, values, pairs), back @ g, None, None
+        return _dots(g, values, pairs), _transposed(weights, pairs, ctx.shape) @ g, None, None
 
 
 def _dots(left: Tensor, right: Tensor, pairs: Pairs) -> Tensor:
@@ -129,12 +142,40 @@ def _dots(left: Tensor, right: Tensor, pairs: Pairs) -> Tensor:
 def _sums(weights: Tensor, pairs: Pairs, rows: int) -> Tensor:
     """For every link, the sum of the weights of all links into its target."""
     sums = _matrix(weights, pairs, (rows, rows)) @ weights.new_ones(rows, 1)
-    return sums.flatten()[pairs.left]
+    return sums.flatten().index_select(0, pairs.left)
 
 
 def _matrix(weights: Tensor, pairs: Pairs, shape: tuple[int, int]) -> Tensor:
     """Weights at the pairs: left rows, right columns."""
     return torch.sparse_csr_tensor(pairs.left_pointer, pairs.right, weights, shape, check_invariants=False)
+
+
+def _transposed(weights: Tensor, pairs: Pairs, shape: tuple[int, int]) -> Tensor:
+    """The transpose of that matrix, which has this shape."""
+    sorted_by_right = weights.index_select(0, pairs.by_right)
+    return torch.sparse_csr_tensor(
+        pairs.right_pointer, pairs.left_by_right, sorted_by_right, shape[::-1], check_invariants=False
+    )
+
+
+def _blocks(pairs: Pairs, count: int) -> Pairs:
+    """So many copies of the pairs, each with rows of its own, as the blocks of one matrix; 32-bit numbers."""
+    links, lefts, rights = len(pairs.left), len(pairs.left_pointer) - 1, len(pairs.right_pointer) - 1
+
+    def copies(table: Tensor, step: int) -> Tensor:
+        return (table.int() + step * torch.arange(count, dtype=torch.int32)[:, None]).flatten()
+
+    def pointer(table: Tensor) -> Tensor:
+        return torch.cat([copies(table[:-1], links), table[-1:] * count])
+
+    return Pairs(
+        left=copies(pairs.left, lefts),
+        right=copies(pairs.right, rights),
+        left_pointer=pointer(pairs.left_pointer),
+        right_pointer=pointer(pairs.right_pointer),
+        by_right=copies(pairs.by_right, links),
+        left_by_right=copies(pairs.left_by_right, lefts),
+    )
 
 
 def dropping(share: float, generator: torch.Generator | None) -> Callable[[Tensor], Tensor]:

@@ -1,61 +1,99 @@
-"""Attention of HAN and MAGNN: over what a node gets along one meta path, and over meta paths."""
+"""Attention of HAN and MAGNN: over the instances of one meta path, and over meta paths."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from diffmg.baselines._held import HeldPairs
-from diffmg.baselines._links import weighted_sums
+from diffmg.baselines._held import HeldMatrix
+from diffmg.baselines._path_walks import Ints
 from diffmg.baselines._stacked import vectors
 from diffmg.nn import Affine
-from diffmg.pairs import Pairs
+from diffmg.sparse import FixedMatrix
 
 SLOPE = 0.2
-"""Of the leaky ReLU in attention."""
+"""Of the leaky ReLU in the attention along one path."""
 
 
-class Edges(nn.Module):
-    """Pairs (node, neighbour), sorted: softmax over each node's pairs, and weighted sums of its neighbours."""
+class Receivers(nn.Module):
+    """Which node each instance belongs to: what it hands to its instances, and softmax means over them."""
 
-    rows: Tensor
-    columns: Tensor
+    alone: Tensor
 
-    def __init__(self, rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> None:
-        """Pairs must be sorted by node, then by neighbour, and occur once."""
+    def __init__(self, rows: Ints, count: int) -> None:
+        """`rows`: the node of each instance, below `count`."""
         super().__init__()
-        self.count = shape[0]
-        self.register_buffer("rows", torch.from_numpy(rows), persistent=False)
-        self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
-        self.held = HeldPairs(Pairs.build(np.stack([rows, columns], axis=1), *shape)[0])
+        self.instances = HeldMatrix(marks(rows[:, None], count).T.tocsr())
+        alone = np.bincount(rows, minlength=count)[:, None] == 0
+        self.register_buffer("alone", torch.from_numpy(alone.astype(np.float32)), persistent=False)
 
-    def softmax(self, scores: Tensor) -> Tensor:
-        """Of (pairs, heads), over the pairs of each node."""
-        return softmax_by_row(scores, self.rows, self.count)
+    def hand(self, x: Tensor) -> Tensor:
+        """To each instance the row of its node, (instances, columns), from (nodes, columns)."""
+        handed: Tensor = _Hand.apply(x, self.instances.fixed)  # type: ignore[no-untyped-call]
+        return handed
 
-    def sums(self, weights: Tensor, x: Tensor) -> Tensor:
-        """`Σ_j w_ij x_j` for each head: weights (pairs, heads), x (neighbours, heads, d); (nodes, heads, d)."""
-        heads = zip(_by_head(weights), _by_head(x), strict=True)
-        return torch.stack([weighted_sums(w, part, self.held.pairs, self.count) for w, part in heads], dim=1)
+    def sums(self, x: Tensor) -> Tensor:
+        """Over the instances of each node, (nodes, columns), from (instances, columns)."""
+        sums: Tensor = _Sums.apply(x, self.instances.fixed)  # type: ignore[no-untyped-call]
+        return sums
+
+    def means(self, scores: Tensor, states: Tensor, h: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        """Means of a node's instances weighted by softmax of their scores; where it has none, what it has in `h`.
+
+        Scores (instances, heads), states (instances, heads, d), h and what comes out (nodes, heads * d).
+        """
+        powers = (scores - self.hand(self._highest(scores.detach()))).exp()
+        sums = self.sums((drop(powers).unsqueeze(-1) * states).flatten(1)) + self.alone * h
+        totals = self.sums(powers) + self.alone
+        return (sums.view(*totals.shape, -1) / totals.unsqueeze(-1)).flatten(1)
+
+    def _highest(self, scores: Tensor) -> Tensor:
+        """Of the scores of each node's instances, (nodes, heads)."""
+        lowest = scores.new_full((len(self.alone), scores.shape[1]), -torch.inf)
+        place = _rows(self.instances.fixed).long().unsqueeze(1).expand_as(scores)
+        return lowest.scatter_reduce(0, place, scores, "amax")
 
 
-def _by_head(x: Tensor) -> Tensor:
-    """Heads first, each in one piece of memory, as sparse products need their values."""
-    return x.transpose(0, 1).contiguous()
+class _Hand(torch.autograd.Function):
+    """Rows looked up; the gradient is a sparse product: no scattered sums, so it is fast, and the same in every run."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, instances: FixedMatrix) -> Tensor:
+        ctx.instances = instances
+        return x.index_select(0, _rows(instances))
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+        return ctx.instances.forward @ grad_outputs[0], None
 
 
-def softmax_by_row(scores: Tensor, rows: Tensor, count: int) -> Tensor:
-    """Softmax of (n, heads) over the entries that have the same number in `rows`, (n,), all below `count`."""
-    place = rows.unsqueeze(1).expand_as(scores)
-    lowest = scores.new_full((count, scores.shape[1]), -torch.inf)
-    highest = lowest.scatter_reduce(0, place, scores.detach(), "amax")
-    powers = (scores - highest[rows]).exp()
-    totals = powers.new_zeros(count, scores.shape[1]).index_add(0, rows, powers)
-    return powers / totals[rows]
+class _Sums(torch.autograd.Function):
+    """The other way round."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, instances: FixedMatrix) -> Tensor:
+        ctx.instances = instances
+        return instances.forward @ x
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+        return grad_outputs[0].index_select(0, _rows(ctx.instances)), None
+
+
+def _rows(instances: FixedMatrix) -> Tensor:
+    """The node of each instance, its only entry."""
+    return instances.backward.col_indices()
+
+
+def marks(columns: Ints, count: int) -> sp.csr_matrix:
+    """A matrix of so many columns with ones in these of each row."""
+    starts = np.arange(0, columns.size + 1, columns.shape[1])
+    return sp.csr_matrix((np.ones(columns.size, np.float32), columns.ravel(), starts), (len(columns), count))
 
 
 class SemanticAttention(nn.Module):

@@ -19,7 +19,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from diffmg.baselines._base import BASELINES, Baseline, check_heads
-from diffmg.baselines._path_attention import SLOPE, Edges, semantic_attention
+from diffmg.baselines._links import Links
+from diffmg.baselines._path_attention import SLOPE, semantic_attention
 from diffmg.baselines._path_walks import neighbours
 from diffmg.baselines._paths import path_texts, paths_by_target
 from diffmg.baselines._stacked import StackedModel, vectors
@@ -76,11 +77,11 @@ class _Network(StackedModel):
         self.towers = nn.ModuleList()
         for target in self.targets:
             count = problem.graph.num_nodes[target]
-            edges = []
+            links = []
             for path in paths[target]:
                 pairs = neighbours(problem.graph, path, options.most_pairs, options.sampled, rng)
-                edges.append(Edges(*pairs, (count, count)))
-            self.towers.append(Tower(edges, settings.dim, options.heads, options.attention_dim, draw))
+                links.append(Links(np.stack(pairs, axis=1), count, options.heads))
+            self.towers.append(Tower(links, settings.dim, options.attention_dim, draw))
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """Each target type by itself."""
@@ -95,10 +96,10 @@ class _Network(StackedModel):
 class Tower(nn.Module):
     """Both attentions for one target type."""
 
-    def __init__(self, edges: list[Edges], dim: int, heads: int, width: int, draw: torch.Generator) -> None:
+    def __init__(self, links: list[Links], dim: int, width: int, draw: torch.Generator) -> None:
         super().__init__()
-        self.along = nn.ModuleList(NodeAttention(e, dim, heads, draw) for e in edges)
-        self.across = semantic_attention(len(edges), dim, width, draw)
+        self.along = nn.ModuleList(NodeAttention(one, dim, draw) for one in links)
+        self.across = semantic_attention(len(links), dim, width, draw)
 
     def forward(self, h: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
         """Representations from projected features, both (nodes, dim)."""
@@ -109,14 +110,14 @@ class Tower(nn.Module):
 class NodeAttention(nn.Module):
     """Attention over the neighbours along one meta path."""
 
-    def __init__(self, edges: Edges, dim: int, heads: int, draw: torch.Generator) -> None:
+    def __init__(self, links: Links, dim: int, draw: torch.Generator) -> None:
         super().__init__()
-        self.edges = edges
-        self.own, self.other = (vectors((heads, dim // heads), draw) for _ in range(2))
+        self.links = links
+        self.own, self.other = (vectors((links.heads, dim // links.heads), draw) for _ in range(2))
 
     def forward(self, h: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
         """The states of all nodes, (nodes, dim), for this path."""
-        x = h.view(len(h), *self.own.shape)
-        receives, sends = (x * self.own).sum(dim=-1), (x * self.other).sum(dim=-1)
-        scores = F.leaky_relu(receives[self.edges.rows] + sends[self.edges.columns], SLOPE)
-        return F.elu(self.edges.sums(drop(self.edges.softmax(scores)), x).flatten(1))
+        x = h.view(len(h), *self.own.shape).transpose(0, 1).contiguous()
+        receives, sends = ((x @ v.unsqueeze(2)).squeeze(2) for v in (self.own, self.other))
+        attention = self.links.softmax(F.leaky_relu(self.links.of_ends(receives, sends), SLOPE))
+        return F.elu(self.links.gather(drop(attention), x))

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 import torch.nn.functional as F  # noqa: N812
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from diffmg.baselines._base import BASELINES, Baseline, check_heads
@@ -18,6 +20,7 @@ from diffmg.baselines._reach import reaching
 from diffmg.baselines._stacked import StackedModel, glorot
 from diffmg.graph import HeteroGraph
 from diffmg.nn import Affine
+from diffmg.nn.affine import affine
 from diffmg.options import check_rules, check_types
 from diffmg.pairs import Pairs
 from diffmg.randomness import generator as seeded
@@ -44,7 +47,7 @@ class HGT(Baseline):
     heads: int = 8
 
     summary = "transformer with maps per type and relation (Hu et al. 2020)"
-    tunable: ClassVar = {"layers": (1, 2, 3)}
+    tunable: ClassVar = {"layers": (1, 2, 3, 4)}
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -95,56 +98,71 @@ class _Layer(nn.Module):
         self.attention, self.messages = (nn.Parameter(glorot(*shape, generator=draw)) for _ in range(2))
         self.prior = nn.Parameter(torch.ones(len(relations), heads, 1, 1))
         self.gates = nn.Parameter(torch.ones(len(self.reached)))
-        self.edges = HeldPairs(_edges(graph, relations, self.reached))
+        self.edges = HeldPairs(_edges(graph, relations, self.reached, heads))
 
     def forward(self, states: States, drop: Callable[[Tensor], Tensor]) -> States:
         """The next states of the types that relations reach, and those of the others as they are."""
-        queries = [self._by_head(m(states[t])) for m, t in zip(self.queries, self.reached, strict=True)]
+        queries = [m(states[t]) for m, t in zip(self.queries, self.reached, strict=True)]
         keys = self._sent(states, self.keys, self.attention * self.prior * self.width**-0.5)
-        sums = attend(torch.cat(queries, 1), keys, self._sent(states, self.values, self.messages), self.edges.pairs)
-        sizes = [q.shape[1] for q in queries]
-        parts = F.gelu(sums.transpose(0, 1).flatten(1)).split_with_sizes(sizes)
+        values = self._sent(states, self.values, self.messages)
+        by_head = [x.view(-1, self.width) for x in (torch.cat(queries), keys, values)]
+        sums = attend(by_head[0], by_head[1], by_head[2], self.edges.pairs)
+        parts = F.gelu(sums.view(-1, keys.shape[1])).split_with_sizes([len(q) for q in queries])
         after = dict(states)
         for t, part, output, gate in zip(self.reached, parts, self.outputs, self.gates.sigmoid(), strict=True):
             after[t] = gate * drop(output(part)) + (1 - gate) * states[t]
         return after
 
     def _sent(self, states: States, maps: nn.ModuleList, matrices: Tensor) -> Tensor:
-        """Sources of every relation after the map of their type and the relation's matrices, (heads, rows, width)."""
-        mapped = {t: self._by_head(m(states[t])) for m, t in zip(maps, self.sources, strict=True)}
-        return torch.cat([mapped[r.source] @ w for r, w in zip(self.relations, matrices, strict=True)], 1)
+        """Sources of every relation after the map of their type and the relation's matrices, (rows, dim).
 
-    def _by_head(self, h: Tensor) -> Tensor:
-        return h.view(-1, self.heads, self.width).transpose(0, 1)
+        The matrices of all heads are the blocks of one, which is multiplied with the map before the states are.
+        """
+        blocks = matrices.movedim(1, 3).diag_embed(dim1=1, dim2=3).flatten(3).flatten(1, 2)
+        of_type = dict(zip(self.sources, maps, strict=True))
+        sent = []
+        for r, block in zip(self.relations, blocks, strict=True):
+            m = of_type[r.source]
+            sent.append(affine(states[r.source], m.weight @ block, m.bias @ block))
+        return torch.cat(sent)
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, edges: Pairs) -> Tensor:
     """Sum of values over the edges into each row, weighted by softmax of `query · key`; rows without edges get 0.
 
-    All are (heads, rows, width). The weights' numerators and their sum come out of one product, with a column of ones.
+    All are (rows, width). The weights' numerators and their sum come out of one product, with a column of ones.
     """
-    scores = torch.stack([edges.scores(q, k) for q, k in zip(queries.contiguous(), keys.contiguous(), strict=True)])
-    rows = edges.left.long().expand_as(scores)
+    scores = edges.scores(queries, keys)
     with torch.no_grad():
-        lowest = scores.new_full(queries.shape[:2], -torch.inf)
-        highest = lowest.scatter_reduce(1, rows, scores, "amax").gather(1, rows)
+        lowest = scores.new_full((len(queries),), -torch.inf)
+        highest = lowest.scatter_reduce(0, edges.left.long(), scores, "amax")[edges.left]
     weights = (scores - highest).exp()
-    looped = torch.cat([values, values.new_ones(*values.shape[:2], 1)], 2)
-    sums = torch.stack([weighted_sums(w, v, edges, queries.shape[1]) for w, v in zip(weights, looped, strict=True)])
-    return sums[..., :-1] / sums[..., -1:].clamp_min(1e-6)  # a row with an edge sums up to 1 or more
+    looped = torch.cat([values, values.new_ones(len(values), 1)], 1)
+    sums = weighted_sums(weights, looped, edges, len(queries))
+    return sums[:, :-1] / sums[:, -1:].clamp_min(1e-6)  # a row with an edge sums up to 1 or more
 
 
 def _maps(types: Sequence[str], dim: int, draw: torch.Generator) -> nn.ModuleList:
     return nn.ModuleList(Affine(dim, dim, draw) for _ in types)
 
 
-def _edges(graph: HeteroGraph, relations: Sequence[Relation], reached: Sequence[str]) -> Pairs:
-    """All edges as pairs of target row, by type, and source row, by relation."""
+def _edges(graph: HeteroGraph, relations: Sequence[Relation], reached: Sequence[str], heads: int) -> Pairs:
+    """All edges as pairs of target row, by type, and source row, by relation, for every head of these rows."""
     starts = dict(zip(reached, np.cumsum([0, *(graph.num_nodes[t] for t in reached)]), strict=False))
     pairs, sources = [], 0
     for relation in relations:
         source, target = graph.edge_index(relation)
         pairs.append(np.stack([target + starts[relation.target], source + sources], axis=1))
         sources += graph.num_nodes[relation.source]
-    built, _ = Pairs.build(np.concatenate(pairs), sum(graph.num_nodes[t] for t in reached), sources)
-    return built
+    copies = np.concatenate(pairs)[:, None] * heads + np.arange(heads)[:, None]
+    return sorted_pairs(copies.reshape(-1, 2), heads * sum(graph.num_nodes[t] for t in reached), heads * sources)
+
+
+def sorted_pairs(pairs: NDArray[np.int64], n_left: int, n_right: int) -> Pairs:
+    """What `Pairs.build` gives for pairs of which none occurs twice, in linear time."""
+    matrix = sp.csr_matrix((np.ones(len(pairs), np.int8), pairs.T), (n_left, n_right))
+    matrix.data = np.arange(matrix.nnz)
+    back = matrix.T.tocsr()
+    rows = np.repeat(np.arange(n_left, dtype=np.int32), np.diff(matrix.indptr))
+    tables = (rows, matrix.indices, matrix.indptr, back.indptr, back.data, back.indices)
+    return Pairs(*(torch.from_numpy(table) for table in tables))

@@ -24,7 +24,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from diffmg.baselines._base import BASELINES, Baseline, check_heads
-from diffmg.baselines._path_attention import SLOPE, semantic_attention, softmax_by_row
+from diffmg.baselines._held import HeldMatrix
+from diffmg.baselines._path_attention import SLOPE, Receivers, marks, semantic_attention
 from diffmg.baselines._path_walks import Ints, instances
 from diffmg.baselines._paths import path_texts, paths_by_target, reverses_of
 from diffmg.baselines._stacked import StackedModel, vectors
@@ -101,7 +102,7 @@ class _Network(StackedModel):
         for target in targets:
             found = [instances(problem.graph, path, options.sampled, rng) for path in paths[target]]
             encoders = [
-                Rotation(path, nodes, problem.graph.num_nodes[target], [turns[r] for r in path])
+                Rotation(path, nodes, problem.graph.num_nodes, [turns[r] for r in path])
                 for path, nodes in zip(paths[target], found, strict=True)
             ]
             own_map = problem.task.outputs == 0
@@ -120,31 +121,25 @@ class _Network(StackedModel):
 class Rotation(nn.Module):
     """Encodes the instances of one meta path: each node turned by the relations after it, then the mean."""
 
-    nodes: Tensor
     shares: Tensor
-    alone: Tensor
 
-    def __init__(self, path: MetaPath, nodes: Ints, count: int, turns: Sequence[Turn]) -> None:
-        """`nodes`: instances in rows, in the order messages take them; `count`: nodes of the target type."""
+    def __init__(self, path: MetaPath, nodes: Ints, counts: Mapping[str, int], turns: Sequence[Turn]) -> None:
+        """`nodes`: instances in rows, in the order messages take them; `counts`: nodes of each type."""
         super().__init__()
         self.types = (path[0].source, *(r.target for r in path))
         shares = np.zeros((len(self.types), 1 + max(row for row, _ in turns)), np.float32)
         for place, (row, sign) in enumerate(turns):
             shares[: place + 1, row] += sign
-        alone = np.ones((count, 1), np.float32)
-        alone[nodes[:, -1]] = 0
-        fixed = {"nodes": nodes.T.copy(), "shares": shares, "alone": alone}
-        for name, values in fixed.items():
-            self.register_buffer(name, torch.from_numpy(values), persistent=False)
+        self.register_buffer("shares", torch.from_numpy(shares), persistent=False)
+        sizes = [counts[t] for t in self.types]
+        self.places = HeldMatrix(marks(nodes + np.cumsum([0, *sizes[:-1]]), sum(sizes)))
+        self.receivers = Receivers(nodes[:, -1], sizes[-1])
 
     def forward(self, by_type: Mapping[str, Tensor], phases: Tensor) -> Tensor:
-        """States of the instances, (instances, dim)."""
+        """The nodes of all places, turned, one after another, (nodes, dim); an instance is the sum of its own."""
         angles = self.shares @ phases[: self.shares.shape[1]]
         turned = [rotate(by_type[t], angle) for t, angle in zip(self.types, angles, strict=True)]
-        total = turned[0][self.nodes[0]]
-        for states, nodes in zip(turned[1:], self.nodes[1:], strict=True):
-            total = total + states[nodes]
-        return total / len(turned)
+        return torch.cat(turned) / len(turned)
 
 
 class Tower(nn.Module):
@@ -174,12 +169,11 @@ class InstanceAttention(nn.Module):
 
     def forward(self, by_type: Mapping[str, Tensor], phases: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
         """The states of the target type, (nodes, dim), for this path."""
-        h, rows = by_type[self.encoder.types[-1]], self.encoder.nodes[-1]
-        receives = (h.view(-1, *self.own.shape) * self.own).sum(dim=-1)
-        sent = self.encoder(by_type, phases).view(-1, *self.own.shape)
-        scores = F.leaky_relu(receives[rows] + (sent * self.other).sum(dim=-1), SLOPE)
-        weights = drop(softmax_by_row(scores, rows, len(h)))
-        return F.elu((self.encoder.alone * h).index_add(0, rows, (weights.unsqueeze(-1) * sent).flatten(1)))
+        h, receivers = by_type[self.encoder.types[-1]], self.encoder.receivers
+        turned, places, shape = self.encoder(by_type, phases), self.encoder.places.fixed, self.own.shape
+        own, other = ((x.view(-1, *shape) * v).sum(dim=-1) for x, v in ((h, self.own), (turned, self.other)))
+        scores = F.leaky_relu(receivers.hand(own) + places @ other, SLOPE)
+        return F.elu(receivers.means(scores, (places @ turned).view(-1, *shape), h, drop))
 
 
 def turns_of(graph: HeteroGraph, relations: Collection[Relation]) -> dict[Relation, Turn]:

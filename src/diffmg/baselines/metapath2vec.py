@@ -3,8 +3,9 @@
 Y. Dong, N. Chawla, A. Swami: metapath2vec: Scalable Representation Learning for Heterogeneous Networks, KDD 2017. Walks
 follow a meta path over and over; skip-gram with negative sampling learns one vector per node, noise being drawn from
 all nodes alike by their number of visits to the power 3/4 (metapath2vec, not its ++ form). Pre-training is part of
-`build`, on the CPU and from the seed alone; afterwards the vectors stay as they are, and a linear classifier, or the
-scale of the dot product of users and items, is trained. Features are not read and dropout is not used.
+`build` and follows from the seed alone, so the last few results are kept for models that need the same; afterwards the
+vectors stay as they are, and a linear classifier, or the scale of the dot product of users and items, is trained.
+Features are not read and dropout is not used.
 
 Different from the paper: Adam on batches of walks; a walk has as many noise nodes as places, which all of its places
 share, weighted so that a pair has `negatives` of them on average; walks start at target nodes only; fewer and shorter
@@ -13,7 +14,7 @@ walks by default (the paper: 1000 of 100 nodes, window 7).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,6 +27,7 @@ from diffmg.baselines._base import BASELINES, Baseline
 from diffmg.baselines._path_walks import Ints, chain, walk
 from diffmg.baselines._paths import path_texts, paths_by_target
 from diffmg.baselines._stacked import starts_of
+from diffmg.fingerprint import graph_fingerprint
 from diffmg.graph import HeteroGraph
 from diffmg.metagraph import MetaPath
 from diffmg.nn import Affine
@@ -36,6 +38,9 @@ from diffmg.train import Problem, TrainSettings
 
 UPDATES = 500
 """Of one epoch; fewer where there are not 8 walks for each."""
+KEPT: dict[Hashable, Tensor] = {}
+"""The last vectors, by all that they follow from: trials of a tuning differ in what comes after them."""
+MOST_KEPT = 4
 
 
 @BASELINES.add("metapath2vec")
@@ -73,13 +78,22 @@ class Metapath2Vec(Baseline):
         """A fresh model, its embeddings trained."""
         self.check(problem)
         graph, targets = problem.graph, problem.task.target_types
-        paths = paths_by_target(graph, targets, self.paths, self.longest)
-        rng = np.random.default_rng(derive_seed(seed, "walks"))
-        walks = stacked_walks(graph, paths, self, rng)
-        starts = starts_of(graph)
-        vectors = skip_gram(walks, sum(graph.num_nodes.values()), settings.dim, self, seed)
+        starts, vectors = starts_of(graph), self.vectors(problem, settings.dim, seed)
         towers = [vectors[starts[t] : starts[t] + graph.num_nodes[t]] for t in targets]
         return _Network(towers, problem.task.outputs, seed).to(graph.device)
+
+    def vectors(self, problem: Problem, dim: int, seed: int) -> Tensor:
+        """The vector of every node, (nodes, dim), as it was found the last time if that is not long ago."""
+        graph, targets = problem.graph, problem.task.target_types
+        key = graph_fingerprint(graph), graph.device, targets, self, dim, seed
+        if key not in KEPT:
+            paths = paths_by_target(graph, targets, self.paths, self.longest)
+            walks = stacked_walks(graph, paths, self, np.random.default_rng(derive_seed(seed, "walks")))
+            found = skip_gram(walks, sum(graph.num_nodes.values()), dim, self, seed, graph.device)
+            while len(KEPT) >= MOST_KEPT:
+                del KEPT[next(iter(KEPT))]
+            KEPT[key] = found
+        return KEPT[key]
 
 
 class _Network(nn.Module):
@@ -119,19 +133,21 @@ def stacked_walks(
     return walks[walks[:, 1] >= 0]
 
 
-def skip_gram(walks: Ints, count: int, dim: int, options: Metapath2Vec, seed: int) -> Tensor:
+def skip_gram(
+    walks: Ints, count: int, dim: int, options: Metapath2Vec, seed: int, device: torch.device | str = "cpu"
+) -> Tensor:
     """A vector for each of `count` nodes, (count, dim), entries of mean square 1; nodes no walk meets stay random."""
     draw = seeded("cpu", seed, "embeddings")
-    centres = (torch.rand(count, dim, generator=draw) - 0.5).div_(dim).requires_grad_()
-    contexts = torch.zeros(count, dim, requires_grad=True)
+    centres = (torch.rand(count, dim, generator=draw) - 0.5).div_(dim).to(device).requires_grad_()
+    contexts = torch.zeros_like(centres, requires_grad=True)
     optimizer = torch.optim.Adam([centres, contexts], lr=options.rate, fused=True)
     rng = np.random.default_rng(derive_seed(seed, "noise"))
-    chances = noise_distribution(walks, count).cumsum()
+    chances = torch.from_numpy(noise_distribution(walks, count).cumsum()).to(device)
     for batch in _batches(walks, options.epochs, rng):
-        drawn = np.searchsorted(chances, rng.random(batch.shape) * chances[-1], side="right")
-        noise = torch.from_numpy(drawn.clip(max=count - 1))
+        draws = torch.from_numpy(rng.random(batch.shape)).to(device) * chances[-1]
+        noise = torch.searchsorted(chances, draws, right=True).clamp_(max=count - 1)
         optimizer.zero_grad()
-        loss = skip_gram_loss(centres, contexts, torch.from_numpy(batch), noise, options)
+        loss = skip_gram_loss(centres, contexts, torch.from_numpy(batch).to(device), noise, options)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     vectors = centres.detach()
@@ -159,7 +175,7 @@ def skip_gram_loss(centres: Tensor, contexts: Tensor, walks: Tensor, noise: Tens
     Walks are (b, length), with -1 for no node; n runs over the walk's row of `noise`, and k is `negatives`.
     """
     there, nodes = walks >= 0, walks.clamp(min=0)
-    places = torch.arange(walks.shape[1])
+    places = torch.arange(walks.shape[1], device=walks.device)
     apart = (places.unsqueeze(0) - places.unsqueeze(1)).abs()
     near = (apart > 0) & (apart <= options.window) & there.unsqueeze(1) & there.unsqueeze(2)
     c = F.embedding(nodes, centres)

@@ -38,7 +38,7 @@ class RGCN(Baseline):
     """Matrices that the relations' weights are mixed from; 0: each relation has its own."""
 
     summary = "graph convolution, one weight per relation (Schlichtkrull et al. 2018)"
-    tunable: ClassVar = {"layers": (1, 2, 3)}
+    tunable: ClassVar = {"layers": (1, 2, 3, 4)}
 
     def __post_init__(self) -> None:
         check_types(self)

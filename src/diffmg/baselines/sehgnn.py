@@ -46,7 +46,7 @@ class SeHGNN(Baseline):
     hops: int = 2
 
     summary = "features averaged along all short meta paths before training, then attention (SeHGNN style)"
-    tunable: ClassVar = {"hops": (1, 2, 3)}
+    tunable: ClassVar = {"hops": (1, 2, 3, 4)}
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -84,11 +84,13 @@ class _Network(StackedModel):
         edges.append(np.tile(np.arange(nodes), (2, 1)))  # the loops, the last kind
         self.links = Links(np.concatenate(edges, axis=1)[::-1].T, nodes, options.heads)
         kind_of = np.repeat(np.arange(len(edges)), [e.shape[1] for e in edges])[self.links.order]
+        marks = HeldMatrix(sp.csr_matrix((np.ones(len(kind_of)), (np.arange(len(kind_of)), kind_of))))
         draw = seeded("cpu", seed, "layers")
         self.layers = nn.ModuleList()
         for reaching in relations_by_layer(kinds, targets, options.layers):
             live = [number for number, kind in enumerate(kinds) if kind in reaching]
-            self.layers.append(_Layer(_marks(kind_of, [*live, len(kinds)]), options, settings.dim, draw))
+            chosen = torch.eye(len(edges))[:, [*live, len(kinds)]]
+            self.layers.append(_Layer(marks, chosen, options, settings.dim, draw))
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """All nodes at once; rows of length 1."""
@@ -105,12 +107,18 @@ class _Network(StackedModel):
 class _Layer(Attention):
     """Attention with a vector for every kind of edge, and for every head a map of it and a vector to compare it to."""
 
-    def __init__(self, marks: sp.csr_matrix, options: SimpleHGN, dim: int, generator: torch.Generator) -> None:
-        """`marks`: which kind each link is, (links, kinds)."""
+    def __init__(
+        self, marks: HeldMatrix, live: Tensor, options: SimpleHGN, dim: int, generator: torch.Generator
+    ) -> None:
+        """`marks`: which kind each link is, (links, all kinds); `live`: which kinds have a vector, (all kinds, kinds).
+
+        `marks` has no empty rows, since a GPU is slow at them: vectors that are not there count as 0.
+        """
         super().__init__(dim, options.heads, generator)
-        self.marks, self.beta = HeldMatrix(marks), options.beta
+        self.marks, self.beta = marks, options.beta
+        self.register_buffer("live", live, persistent=False)
         size, heads = options.edge_dim, options.heads
-        self.kinds = nn.Parameter(torch.empty(marks.shape[1], size).normal_(generator=generator))
+        self.kinds = nn.Parameter(torch.empty(live.shape[1], size).normal_(generator=generator))
         self.map = nn.Parameter(glorot(heads, size, size, generator=generator))
         self.kind = nn.Parameter(glorot(heads, size, 1, generator=generator))
 
@@ -127,7 +135,7 @@ class _Layer(Attention):
     def logits(self, x: Tensor, links: Links) -> Tensor:
         """What the two ends and the kind say of every link, (heads, links)."""
         of_kind = (self.kinds @ self.map @ self.kind).squeeze(2)
-        of_link = self.marks.fixed @ of_kind.T.contiguous()
+        of_link = self.marks.fixed @ (self.get_buffer("live") @ of_kind.T)
         return F.leaky_relu(super().logits(x, links) + of_link.T, SLOPE)
 
 
@@ -143,16 +151,13 @@ def edges_by_kind(graph: HeteroGraph, types: Sequence[str]) -> tuple[list[Relati
         if r.source in types and r.target in types:
             edges = graph.edge_index(r) + np.array([[starts[r.source]], [starts[r.target]]])
             found[r] = edges[:, edges[0] != edges[1]]
-    known = np.concatenate([np.empty(0, np.int64), *(source * nodes + target for source, target in found.values())])
+    codes = [np.empty(0, np.int64), *(source * nodes + target for source, target in found.values())]
+    known = np.sort(np.concatenate(codes))
     kinds, parts = list(found), list(found.values())
     for r, (source, target) in found.items():
-        alone = ~np.isin(target * nodes + source, known)
+        back = target * nodes + source
+        alone = known[np.searchsorted(known, back).clip(max=len(known) - 1)] != back
         kinds.append(Relation(r.target, f"reverse of {r.name}", r.source))
         parts.append(np.stack([target[alone], source[alone]]))
     there = [number for number, edges in enumerate(parts) if edges.shape[1]]
     return [kinds[n] for n in there], [parts[n] for n in there]
-
-
-def _marks(kind_of: NDArray[np.int64], kinds: Sequence[int]) -> sp.csr_matrix:
-    """1 where a link, by row, is of a kind, by column; links of other kinds have none."""
-    return sp.csr_matrix((kind_of[:, None] == np.array(kinds)).astype(np.float64))
