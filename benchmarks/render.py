@@ -1,4 +1,4 @@
-"""Render the result files in `benchmarks/results` as Markdown tables, between the marks in README.md and docs.
+"""Put tables made from the result files in `benchmarks/results` between the marks in README.md and docs.
 
 usage: python benchmarks/render.py [--check]
 `--check` writes nothing and exits with 1 if a document is not up to date.
@@ -6,20 +6,35 @@ usage: python benchmarks/render.py [--check]
 
 from __future__ import annotations
 
-import re
 import sys
 import tomllib
+from functools import cache, partial
 from pathlib import Path
 
 import speed_tables
 
 from diffmg.files import read_json, write_text
+from diffmg.reproduction import FORMS, done_runs, filled, places, read_reproduction, sheets
 from diffmg.run import Run
 
 HERE = Path(__file__).parent
 DOCUMENTS = tuple(HERE.parent / name for name in ("README.md", "docs/results.md", "docs/performance.md"))
-MARK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+RUNS = HERE / "results" / "reproduce"
+REPRODUCED = ("classification", "recommendation", "cost", "curves", "architectures", "ablation")
 NAMES = ("dblp", "acm", "imdb", "amazon", "yelp", "douban")
+
+
+def reproduced(name: str) -> str:
+    """A table of the paper again, beside the paper's figures."""
+    table = read_reproduction(HERE / f"ding2021_{name}.toml")
+    return FORMS["md"](sheets(table, done_runs(table, RUNS)))
+
+
+@cache
+def _scores() -> dict[tuple[str, str], Run]:
+    """The runs of both tables of scores, by method and data set."""
+    tables = [read_reproduction(HERE / f"ding2021_{name}.toml") for name in REPRODUCED[:2]]
+    return {key: run for table in tables for key, run in done_runs(table, RUNS).items()}
 
 
 def load(kind: str, name: str) -> Run | None:
@@ -33,30 +48,18 @@ def percent(run: Run | None) -> str:
     return "" if run is None else f"{100 * run.mean('test'):.2f} ± {100 * run.std('test'):.2f}"
 
 
-def published() -> str:
-    """The authors' meta graphs, retrained, and our searches, beside the paper."""
+def summary() -> str:
+    """The authors' meta graphs, our searches and the simplest rivals, beside the paper."""
     reference = tomllib.loads((HERE / "ding2021.toml").read_text())
-    rows = [
-        "| data set | score (%) | paper | authors' program, one seed | their meta graph here | DiffMG search here |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
+    methods = ("published", "diffmg", "random_search", "average", "gcn", "hgt")
+    heads = ["data set", "score (%)", "paper", *methods]
+    rows = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * (len(heads) - 2)]
     for name in NAMES:
-        runs = [load(kind, name) for kind in ("published", "search")]
+        runs = [_scores().get((method, name)) for method in methods]
         metric = next((r.metric for r in runs if r), "")
         mean, std = reference[name]["paper"]
-        cells = [name, metric.replace("_", " "), f"{mean:.2f} ± {std:.2f}", f"{reference[name]['program']:.2f}"]
+        cells = [name, metric.replace("_", " "), f"{mean:.2f} ± {std:.2f}"]
         rows.append("| " + " | ".join([*cells, *map(percent, runs)]) + " |")
-    return "\n".join(rows)
-
-
-def spread() -> str:
-    """What each search seed found: validation score after training."""
-    rows = ["| data set | validation score of each search seed (%) | chosen |", "|---|---|---:|"]
-    for name in NAMES:
-        run = load("search", name)
-        if run is not None:
-            scores = ", ".join(f"{100 * c.val_score:.2f}" for c in run.candidates)
-            rows.append(f"| {name} | {scores} | {100 * run.candidates[run.chosen].val_score:.2f} |")
     return "\n".join(rows)
 
 
@@ -75,12 +78,13 @@ def seeds() -> str:
     return "\n".join(rows)
 
 
-TABLES = {"published": published, "spread": spread, "seeds": seeds} | speed_tables.TABLES
+TABLES = {"summary": summary, "seeds": seeds} | speed_tables.TABLES
+TABLES |= {name: partial(reproduced, name) for name in REPRODUCED}
 
 
 def rendered(text: str) -> str:
     """A document with its tables made anew."""
-    return MARK.sub(lambda m: f"{m[1]}{TABLES[m[2]]()}\n{m[3]}", text)
+    return filled(text, {name: TABLES[name]() for name in places(text)})
 
 
 def main(check: bool) -> int:

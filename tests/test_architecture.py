@@ -124,7 +124,6 @@ def test_families_do_not_import_one_another(module):
         ("experiment", "tuning"),
         ("experiment", "conformance"),
         ("tuning", "reproduction"),
-        ("reproduction", "tuning"),
         ("report", "reproduction"),
         ("experiment", "cli"),
         ("baselines", "cli"),

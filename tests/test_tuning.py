@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import math
 import tomllib
+import weakref
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from torch import Tensor
 
 from diffmg import tuning as module
 from diffmg.baselines import BASELINES, make_baseline
@@ -13,19 +17,35 @@ from diffmg.errors import DiffmgError
 from diffmg.experiment import Experiment
 from diffmg.plan import Plan
 from diffmg.randomness import derive_seed
-from diffmg.reproduction import read_reproduction
+from diffmg.task import NodeClassification
 from diffmg.train import ModelTraining, Problem, TrainSettings
-from diffmg.tuning import DECAYS, DROPOUTS, RATES, Trial, Tuning, to_toml, tune
+from diffmg.tuning import (
+    DECAYS,
+    DROPOUTS,
+    RATES,
+    Trial,
+    Tuned,
+    Tuning,
+    chosen,
+    read_tuned,
+    to_toml,
+    tune,
+    write_tuned,
+)
 
 BASE = TrainSettings(dim=8, max_epochs=8, patience=None)
-TABLE = """
-title = "small"
-kind = "accuracy"
-data = ["acm", "academic:120"]
-seeds = 1
-[methods.mlp]
-baseline = "mlp"
-"""
+MLP = Plan("", baseline="mlp", train=BASE, device="cpu")
+RANDOM = Plan("", strategy="random", search_seeds=1, train=BASE, device="cpu")
+SLOW = replace(MLP, baseline="gcn", train=replace(BASE, lr=1e-7))
+"""Learns so little that what is drawn is better."""
+ONE_EPOCH = replace(BASE, max_epochs=1)
+DRAWN = [
+    ({}, {}),
+    ({"lr": 0.002, "weight_decay": 0.005, "dropout": 0.5}, {"layers": 3}),
+    ({"lr": 0.02, "weight_decay": 0.0001, "dropout": 0.5}, {"layers": 3}),
+    ({"lr": 0.02, "weight_decay": 0.005, "dropout": 0.5}, {"layers": 2}),
+]
+"""What seed 1 draws for the perceptron; files of chosen settings rest on it."""
 
 
 def base_of(trials: list[Trial]) -> Trial:
@@ -43,19 +63,30 @@ def trained(problem: Problem, trial: Trial, seed: int, epochs: int) -> ModelTrai
     return job
 
 
+class Sealed(NodeClassification):
+    """A task whose test labels must not be read."""
+
+    def loss(self, outputs: tuple[Tensor, ...], part: Any) -> Tensor:
+        assert part != "test"
+        return super().loss(outputs, part)
+
+    def scores(self, outputs: tuple[Tensor, ...], part: Any) -> dict[str, Tensor]:
+        assert part != "test"
+        return super().scores(outputs, part)
+
+
 @pytest.mark.parametrize("how", ["random", "halving"])
 @pytest.mark.parametrize("budget", [1, 2, 5])
 def test_the_budget_is_the_number_of_trials_and_the_best_comes_first(problem: Problem, how, budget: int) -> None:
-    trials = tune(problem, "mlp", BASE, Tuning(budget, how))
+    trials = tune(problem, MLP, Tuning(budget, how))
     assert len(trials) == budget
     assert [t.val_score for t in trials] == sorted((t.val_score for t in trials), reverse=True)
     assert base_of(trials).options == {}
 
 
 def test_the_base_is_trained_as_a_run_would_train_it(classification: Problem) -> None:
-    plan = Plan("", baseline="mlp", train=BASE, seed=3, device="cpu")
-    run = Experiment(plan, classification).execute().run
-    base = base_of(tune(classification, "mlp", BASE, Tuning(2, seed=3)))
+    run = Experiment(replace(MLP, seed=3), classification).execute().run
+    base = base_of(tune(classification, MLP, Tuning(2, seed=3)))
     assert base.val_score == pytest.approx(run.mean("val"))
     assert base.epochs == 8
 
@@ -66,38 +97,38 @@ def test_a_strategy_is_searched_once_and_its_meta_graphs_are_kept(
     searches = Counter[str]()
     make = module.make_strategy
 
-    def counted(name: str):
+    def counted(name: str, options):
         searches[name] += 1
-        return make(name)
+        return make(name, options)
 
     monkeypatch.setattr(module, "make_strategy", counted)
-    trials = tune(classification, "random", BASE, Tuning(3, seed=2))
+    trials = tune(classification, RANDOM, Tuning(3, seed=2))
     assert searches == {"random": 1}
     assert all(trial.options == {} for trial in trials)
-    plan = Plan("", strategy="random", search_seeds=1, train=BASE, seed=2, device="cpu")
-    assert base_of(trials).val_score == pytest.approx(Experiment(plan, classification).execute().run.mean("val"))
+    run = Experiment(replace(RANDOM, seed=2), classification).execute().run
+    assert base_of(trials).val_score == pytest.approx(run.mean("val"))
 
 
 def test_tuning_follows_from_its_seed(classification: Problem) -> None:
-    one, same, other = (tune(classification, "mlp", BASE, Tuning(5, seed=seed)) for seed in (1, 1, 2))
+    one, same, other = (tune(classification, MLP, Tuning(5, seed=seed)) for seed in (1, 1, 2))
     assert one == same
     assert {str(t.settings) for t in one} != {str(t.settings) for t in other}
 
 
 def test_a_larger_budget_goes_on_from_a_smaller_one(classification: Problem) -> None:
-    few, many = (tune(classification, "mlp", BASE, Tuning(budget)) for budget in (3, 5))
+    few, many = (tune(classification, MLP, Tuning(budget)) for budget in (3, 5))
     assert all(trial in many for trial in few)
 
 
 def test_scores_are_those_of_trainings_with_these_settings(classification: Problem) -> None:
-    for trial in tune(classification, "mlp", BASE, Tuning(4, seed=5)):
+    for trial in tune(classification, MLP, Tuning(4, seed=5)):
         assert trained(classification, trial, 5, 8).best_score == trial.val_score
 
 
 def test_halving_trains_less_and_keeps_the_best_so_far(classification: Problem) -> None:
     budget, seed = 8, 1
-    halved = tune(classification, "mlp", BASE, Tuning(budget, "halving", seed))
-    random = tune(classification, "mlp", BASE, Tuning(budget, "random", seed))
+    halved = tune(classification, MLP, Tuning(budget, "halving", seed))
+    random = tune(classification, MLP, Tuning(budget, "random", seed))
     assert sum(t.epochs for t in halved) < sum(t.epochs for t in random) == 8 * budget
     assert Counter(t.epochs for t in halved) == {2: 4, 4: 2, 8: 2}
     drawn = [(t.settings, t.options) for t in random]
@@ -113,11 +144,11 @@ def test_halving_trains_less_and_keeps_the_best_so_far(classification: Problem) 
 
 def test_patience_ends_a_trial(classification: Problem) -> None:
     base = replace(BASE, max_epochs=60, patience=1)
-    assert all(t.epochs < 60 for t in tune(classification, "mlp", base, Tuning(2)))
+    assert all(t.epochs < 60 for t in tune(classification, replace(MLP, train=base), Tuning(2)))
 
 
 def test_options_come_from_what_is_tunable(classification: Problem) -> None:
-    trials = tune(classification, "mlp", replace(BASE, max_epochs=1), Tuning(30))
+    trials = tune(classification, replace(MLP, train=ONE_EPOCH), Tuning(30))
     drawn = [t for t in trials if t.settings]
     assert {t.options["layers"] for t in drawn} == {1, 2, 3}
     assert all(set(t.options) == {"layers"} for t in drawn)
@@ -128,7 +159,100 @@ def test_options_come_from_what_is_tunable(classification: Problem) -> None:
 
 def test_a_method_without_tunable_options_has_none(recommendation: Problem) -> None:
     assert BASELINES.get("popularity").tunable == {}
-    assert all(t.options == {} for t in tune(recommendation, "popularity", replace(BASE, max_epochs=1), Tuning(3)))
+    plan = replace(MLP, baseline="popularity", train=ONE_EPOCH)
+    assert all(t.options == {} for t in tune(recommendation, plan, Tuning(3)))
+
+
+def test_what_is_drawn_stays_what_it_was(classification: Problem) -> None:
+    plan = replace(MLP, train=ONE_EPOCH)
+    for how in ("random", "halving"):
+        trials = tune(classification, plan, Tuning(4, how, 1))
+        assert sorted([(t.settings, t.options) for t in trials], key=str) == sorted(DRAWN, key=str)
+
+
+def test_every_method_tries_as_many_settings_from_draws_of_its_own(classification: Problem) -> None:
+    plans = [replace(plan, train=ONE_EPOCH) for plan in (MLP, replace(MLP, baseline="gcn"), RANDOM)]
+    found = [tune(classification, plan, Tuning(5)) for plan in plans]
+    assert [len(trials) for trials in found] == [5, 5, 5]
+    assert len({str(sorted(str(t.settings) for t in trials)) for trials in found}) == 3
+
+
+def test_test_labels_are_never_read(classification: Problem) -> None:
+    task = classification.task
+    assert isinstance(task, NodeClassification)
+    sealed = Problem(classification.graph, Sealed(task.target, task.labels, task.parts, task.classes))
+    for plan in (MLP, RANDOM):
+        for how in ("random", "halving"):
+            assert tune(sealed, plan, Tuning(3, how)) == tune(classification, plan, Tuning(3, how))
+    with pytest.raises(AssertionError):
+        Experiment(MLP, sealed).execute()
+
+
+def test_meta_graphs_that_a_plan_has_are_not_searched(classification: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = tune(classification, RANDOM, Tuning(2))
+    found = module._searched(classification, RANDOM, 0)
+    monkeypatch.setattr(module, "make_strategy", None)
+    assert tune(classification, replace(RANDOM, metagraphs=found), Tuning(2)) == trials
+
+
+def test_a_search_has_the_options_and_the_depth_of_its_plan(classification: Problem) -> None:
+    plan = replace(RANDOM, depth=2, train=ONE_EPOCH)
+    (metagraph,) = module._searched(classification, plan, 0)
+    assert metagraph.depth == 2
+    with pytest.raises(DiffmgError, match="unknown option of strategy 'random': 'trails'"):
+        tune(classification, replace(plan, strategy_options={"trails": 1}), Tuning(1))
+
+
+def test_a_plan_s_own_options_stay_beneath_what_is_tried(
+    classification: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    make = module.make_baseline
+
+    def noted(name: str, options):
+        made.append(dict(options))
+        return make(name, options)
+
+    monkeypatch.setattr(module, "make_baseline", noted)
+    plan = replace(MLP, baseline="gtn", baseline_options={"channels": 1, "hops": 1}, train=ONE_EPOCH)
+    assert list(BASELINES.get("gtn").tunable) == ["hops"]
+    trials = tune(classification, plan, Tuning(5))
+    assert made == [{"channels": 1, "hops": 1}, *({"channels": 1, **options} for _, options in drawn_by("gtn", 4))]
+    assert all("channels" not in trial.options for trial in trials)
+
+
+def drawn_by(baseline: str, count: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The first settings that seed 0 draws for a baseline."""
+    draw = module.random.Random(derive_seed(0, "tuning", baseline))
+    return [module._drawn(draw, BASELINES.get(baseline).tunable) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("how", "most"), [("random", 1), ("halving", 4)])
+def test_random_tuning_keeps_one_training_in_memory(
+    how: str, most: int, classification: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive: weakref.WeakSet[ModelTraining] = weakref.WeakSet()
+    counts = []
+
+    class Counted(ModelTraining):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            alive.add(self)
+            counts.append(len(alive))
+
+    monkeypatch.setattr(module, "ModelTraining", Counted)
+    tune(classification, MLP, Tuning(4, how))  # type: ignore[arg-type]
+    assert (len(counts), max(counts)) == (4, most)
+
+
+@pytest.mark.parametrize("how", ["random", "halving"])
+def test_a_training_without_a_score_comes_last_and_is_never_chosen(classification: Problem, how) -> None:
+    """The base diverges at once; what is drawn does not."""
+    plan = replace(MLP, train=replace(BASE, lr=1e30))
+    trials = tune(classification, plan, Tuning(3, how))
+    assert (trials[-1].settings, trials[-1].val_score) == ({}, -math.inf)
+    assert trials[0].val_score > 0
+    assert chosen(trials, plan, Tuning(3, how)).base_val_score == -math.inf
 
 
 @pytest.mark.parametrize("name", [name for name, _ in BASELINES.items()])
@@ -136,58 +260,118 @@ def test_every_value_that_may_be_tried_can_be_made_and_written(name: str) -> Non
     for option, values in BASELINES.get(name).tunable.items():
         for value in values:
             make_baseline(name, {option: value})
-            trials = [Trial({}, {option: value}, 0.5, 1)]
-            found = tomllib.loads(to_toml(name, "acm", trials, BASE, Tuning()))
-            assert found["methods"][name]["baseline_options"] == {"acm": {option: value}}
+            found = tomllib.loads(to_toml(Tuned(1, "random", 0, 0.5, 0.5, {}, {option: value})))
+            assert found["baseline_options"] == {option: value}
 
 
-def test_the_best_trial_is_a_piece_of_a_plan_file(classification: Problem, tmp_path: Path) -> None:
-    trials = tune(classification, "mlp", BASE, Tuning(6, seed=4))
-    (tmp_path / "table.toml").write_text(TABLE + to_toml("mlp", "acm", trials, BASE, Tuning(6, seed=4)))
-    (method,) = read_reproduction(tmp_path / "table.toml").methods
-    plan = method.plan("acm", 1, 0, "cpu")
-    best = trials[0]
-    wanted = {"lr": BASE.lr, "weight_decay": BASE.weight_decay, "dropout": BASE.dropout} | dict(best.settings)
-    assert plan.train == replace(TrainSettings(), **wanted)
-    assert plan.baseline_options == best.options
-    assert method.plan("academic:120", 1, 0, "cpu").train == TrainSettings()
+def test_what_was_chosen_is_the_best_trial_in_full(classification: Problem) -> None:
+    tuning = Tuning(6, "halving", 4)
+    trials = tune(classification, SLOW, tuning)
+    best = chosen(trials, SLOW, tuning)
+    assert (best.budget, best.how, best.seed) == (6, "halving", 4)
+    assert (best.val_score, best.base_val_score) == (trials[0].val_score, base_of(trials).val_score)
+    assert best.val_score > best.base_val_score
+    assert (best.settings, best.baseline_options) == (trials[0].settings, trials[0].options)
 
 
-@pytest.mark.parametrize("data", ["academic:120", "yelp@7"])
-def test_any_name_of_data_can_be_written(data: str) -> None:
-    found = tomllib.loads(to_toml("mlp", data, [Trial({}, {}, 0.5, 1)], BASE, Tuning()))
-    assert set(found["methods"]["mlp"]["settings"]) == {data}
+def test_where_the_base_is_best_it_is_written_out() -> None:
+    plan = replace(MLP, train=replace(BASE, lr=0.125))
+    best = chosen([Trial({}, {}, 0.5, 8), Trial({"lr": 0.02}, {"layers": 2}, 0.25, 8)], plan, Tuning(2))
+    assert best.settings == {"lr": 0.125, "weight_decay": BASE.weight_decay, "dropout": BASE.dropout}
+    assert (best.baseline_options, best.val_score, best.base_val_score) == ({}, 0.5, 0.5)
 
 
-def test_pieces_of_two_data_sets_can_stand_in_one_file(tmp_path: Path) -> None:
-    trials = [Trial({"lr": 0.02}, {"layers": 2}, 0.5, 1), Trial({}, {}, 0.25, 1)]
-    pieces = [to_toml("mlp", data, trials, BASE, Tuning()) for data in ("acm", "imdb")]
-    (tmp_path / "table.toml").write_text(TABLE + "".join(pieces))
-    (method,) = read_reproduction(tmp_path / "table.toml").methods
-    assert set(method.settings) == set(method.baseline_options) == {"acm", "imdb"}
+def test_the_plan_with_what_was_chosen_is_trained_as_the_trial_was(classification: Problem) -> None:
+    trials = tune(classification, SLOW, Tuning(4, seed=1))
+    plan = chosen(trials, SLOW, Tuning(4, seed=1)).applied(replace(SLOW, seed=1))
+    assert plan.train == replace(SLOW.train, **trials[0].settings) != SLOW.train
+    assert Experiment(plan, classification).execute().run.mean("val") == pytest.approx(trials[0].val_score)
+
+
+def test_what_was_chosen_changes_a_plan_and_leaves_the_rest() -> None:
+    best = Tuned(2, "random", 0, 0.5, 0.5, {"lr": 0.5}, {"layers": 3})
+    plan = replace(MLP, baseline="gat", baseline_options={"heads": 3, "layers": 1}, seed=7, repeats=4)
+    wanted = replace(plan, train=replace(BASE, lr=0.5), baseline_options={"heads": 3, "layers": 3})
+    assert best.applied(plan) == wanted
+    assert plan.baseline_options == {"heads": 3, "layers": 1}
+
+
+@pytest.mark.parametrize("score", [0.75, 1e-05, 1.0, -math.inf, math.inf])
+def test_files_hold_what_was_chosen(score: float, tmp_path: Path) -> None:
+    options = {"layers": 3, "share": False, "kind": 'a "b" \\ é 😀', "dims": [8, 16], "names": ["a"], "rate": 1e-07}
+    best = Tuned(7, "halving", 9, score, -math.inf, {"lr": 1e-05, "dropout": 0.0}, options)
+    write_tuned(tmp_path / "best.toml", best)
+    assert read_tuned(tmp_path / "best.toml") == best
+
+
+def test_a_score_that_is_no_number_can_be_kept(tmp_path: Path) -> None:
+    write_tuned(tmp_path / "best.toml", Tuned(1, "random", 0, math.nan, math.nan))
+    found = read_tuned(tmp_path / "best.toml")
+    assert math.isnan(found.val_score)
+    assert math.isnan(found.base_val_score)
+
+
+def test_a_file_says_how_it_was_chosen() -> None:
+    text = to_toml(Tuned(7, "halving", 9, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
+    assert text == (
+        'budget = 7\nhow = "halving"\nseed = 9\nval_score = 0.75\nbase_val_score = 0.5\n'
+        "\n[settings]\nlr = 0.02\n\n[baseline_options]\nlayers = 3\n"
+    )
+    assert "baseline_options" not in to_toml(Tuned(1, "random", 0, 0.5, 0.5, {"lr": 0.02}))
+
+
+GOOD = to_toml(Tuned(2, "random", 0, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("budget = 2", "budget 2", "tuned settings must be a TOML file, but got .*best.toml.*Expected '='"),
+        ("budget = 2", "bugdet = 2", "unknown field of tuned settings in .*best.toml.*'bugdet'; did you mean 'budget'"),
+        ("budget = 2\n", "", "must be what `diffmg tune` wrote, but got .*best.toml.*missing.*'budget'"),
+        ("budget = 2", "budget = 'two'", "but got .*best.toml.*`budget` must be a whole number"),
+        ("val_score = 0.75", "val_score = '?'", "but got .*best.toml.*`val_score` must be a number"),
+        ("lr = 0.02", "lrr = 0.02", "but got .*best.toml.*unknown training setting 'lrr'; did you mean 'lr'"),
+        ("lr = 0.02", "lr = 'fast'", "but got .*best.toml.*`lr` must be a number"),
+        ("[settings]\nlr = 0.02\n", "settings = 3", "but got .*best.toml.*not iterable"),
+        ("[settings]\nlr = 0.02\n", "settings = 'lr'", "but got .*best.toml.*dictionary update"),
+    ],
+)
+def test_a_file_that_is_not_what_was_written_is_named(old: str, new: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "best.toml"
+    path.write_text(GOOD.replace(old, new), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") != GOOD
+    with pytest.raises(DiffmgError, match=words):
+        read_tuned(path)
+
+
+def test_options_that_are_no_table_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "best.toml"
+    path.write_text(f"baseline_options = 3\n{GOOD.partition('[baseline')[0]}", encoding="utf-8")
+    with pytest.raises(DiffmgError, match="must be what `diffmg tune` wrote"):
+        read_tuned(path)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "latin.toml").write_bytes(b'how = "\xff"')
+    for path in (tmp_path / "gone.toml", tmp_path, tmp_path / "latin.toml"):
+        with pytest.raises(DiffmgError, match="tuned settings must be a TOML file, but got"):
+            read_tuned(path)
+
+
+def test_halving_trains_the_base_to_the_end_however_bad(classification: Problem) -> None:
+    trials = tune(classification, SLOW, Tuning(6, "halving", 4))
+    assert base_of(trials).epochs == 8
+    assert base_of(trials).val_score < sorted(t.val_score for t in trials)[-2]
 
 
 def test_halving_never_ends_below_the_base(classification: Problem) -> None:
     base = TrainSettings(dim=8, max_epochs=20, patience=None)
     for seed in range(4):
-        trials = tune(classification, "mlp", base, Tuning(4, "halving", seed))
+        trials = tune(classification, replace(MLP, train=base), Tuning(4, "halving", seed))
         (started,) = (t for t in trials if not t.settings)
         assert started.epochs == 20
         assert trials[0].val_score >= started.val_score
-
-
-def test_a_piece_says_how_it_was_chosen() -> None:
-    trials = [Trial({"lr": 1e-05, "dropout": 0.0}, {"layers": 3}, 0.75, 8), Trial({}, {}, 0.5, 8)]
-    text = to_toml("mlp", "acm", trials, BASE, Tuning(7, "halving", 9))
-    assert "# diffmg tune mlp acm --budget 7 --how halving --seed 9\n" in text
-    assert "# validation 0.7500; the settings it started from reached 0.5000\n" in text
-    found = tomllib.loads(text)["methods"]["mlp"]
-    assert found["settings"]["acm"] == {"lr": 1e-05, "weight_decay": BASE.weight_decay, "dropout": 0.0}
-
-
-def test_where_the_base_is_best_it_is_written_out() -> None:
-    found = tomllib.loads(to_toml("mlp", "acm", [Trial({}, {}, 0.5, 8)], BASE, Tuning()))
-    assert found == {"methods": {"mlp": {"settings": {"acm": {"lr": 0.01, "weight_decay": 0.001, "dropout": 0.5}}}}}
 
 
 @pytest.mark.parametrize(
@@ -206,6 +390,8 @@ def test_tuning_that_cannot_be_done_is_named(given, words: str) -> None:
 
 def test_a_method_that_is_not_there_or_cannot_do_the_task_is_named(classification: Problem) -> None:
     with pytest.raises(DiffmgError, match="unknown strategy 'randm'; did you mean 'random'"):
-        tune(classification, "randm", BASE, Tuning(1))
+        tune(classification, replace(RANDOM, strategy="randm"), Tuning(1))
+    with pytest.raises(DiffmgError, match="unknown baseline 'mpl'; did you mean 'mlp'"):
+        tune(classification, replace(MLP, baseline="mpl"), Tuning(1))
     with pytest.raises(DiffmgError, match="'popularity' can do Recommendation, but got NodeClassification"):
-        tune(classification, "popularity", BASE, Tuning(1))
+        tune(classification, replace(MLP, baseline="popularity"), Tuning(1))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import math
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from diffmg.baselines import BASELINES, make_baseline
+from diffmg.errors import DiffmgError, unknown
+from diffmg.files import write_text
 from diffmg.metagraph import MetaGraph
 from diffmg.options import check_rules, check_types
+from diffmg.plan import Plan, settings_from
 from diffmg.randomness import derive_seed
 from diffmg.strategies import make_strategy
 from diffmg.train import ModelTraining, Problem, Training, TrainSettings
@@ -17,7 +24,6 @@ from diffmg.train import ModelTraining, Problem, Training, TrainSettings
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02)
 DECAYS = (0.0, 1e-5, 1e-4, 1e-3, 5e-3)
 DROPOUTS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7)
-DEPTH = 4
 How = Literal["random", "halving"]
 
 
@@ -46,30 +52,63 @@ class Trial:
     epochs: int
 
 
-def tune(problem: Problem, method: str, base: TrainSettings, tuning: Tuning) -> list[Trial]:
-    """Every trial, best first; the first is always `base` itself, so tuning never makes validation worse.
+@dataclass(frozen=True)
+class Tuned:
+    """What tuning chose, and how: a piece of a plan, kept as a TOML file."""
 
-    `method` is a baseline, or a strategy, whose meta graphs are searched once and kept.
+    budget: int
+    how: str
+    seed: int
+    val_score: float
+    base_val_score: float
+    """Of the settings it started from."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    baseline_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        settings_from(TrainSettings(), dict(self.settings))
+        dict(self.baseline_options)
+
+    def applied(self, plan: Plan) -> Plan:
+        """The plan with what was chosen."""
+        options = {**plan.baseline_options, **self.baseline_options}
+        return replace(plan, train=replace(plan.train, **self.settings), baseline_options=options)
+
+
+def tune(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
+    """Every trial, best first; one is always the plan as it is, so tuning never makes validation worse.
+
+    A strategy searches once, as the plan says, and what it found is kept: only its training is tuned.
     """
-    names = dict(BASELINES.items())
-    metagraphs = () if method in names else _searched(problem, method, base, tuning.seed)
-    draw = random.Random(derive_seed(tuning.seed, "tuning", method))
-    tunable = names[method].tunable if method in names else {}
+    metagraphs = () if plan.baseline else plan.metagraphs or _searched(problem, plan, tuning.seed)
+    draw = random.Random(derive_seed(tuning.seed, "tuning", plan.baseline or plan.strategy))
+    tunable = BASELINES.get(plan.baseline).tunable if plan.baseline else {}
     drawn: list[tuple[dict[str, Any], dict[str, Any]]] = [({}, {})]
     drawn += [_drawn(draw, tunable) for _ in range(tuning.budget - 1)]
-    jobs = [_start(problem, method, metagraphs, replace(base, **s), o, tuning.seed) for s, o in drawn]
-    for share in (1.0,) if tuning.how == "random" else (0.25, 0.5, 1.0):
-        best = sorted(range(len(jobs)), key=lambda n: -jobs[n].best_score)
-        alive = best if tuning.how == "random" else {0, *best[: max(1, round(len(jobs) * _kept(share)))]}
-        for number in alive:
-            _train(jobs[number], share)
-    trials = [Trial(s, o, job.best_score, job.epoch) for (s, o), job in zip(drawn, jobs, strict=True)]
+    train = _all_to_the_end if tuning.how == "random" else _by_halving
+    jobs = (_start(problem, plan, metagraphs, settings, options, tuning.seed) for settings, options in drawn)
+    trials = [Trial(s, o, *shown) for (s, o), shown in zip(drawn, train(jobs), strict=True)]
     return sorted(trials, key=lambda trial: -trial.val_score)
 
 
-def _kept(share: float) -> float:
-    """The part of the trials that goes on to this share of the epochs."""
-    return {0.25: 1.0, 0.5: 0.5, 1.0: 0.25}[share]
+def _all_to_the_end(jobs: Iterator[ModelTraining]) -> Iterator[tuple[float, int]]:
+    """Score and epochs of each job; one is in memory at a time."""
+    for job in jobs:
+        _train(job, 1.0)
+        shown = job.best_score, job.epoch
+        del job
+        yield shown
+
+
+def _by_halving(jobs: Iterator[ModelTraining]) -> Iterator[tuple[float, int]]:
+    """Score and epochs of each job; all are in memory."""
+    every = list(jobs)
+    for share, kept in ((0.25, 1.0), (0.5, 0.5), (1.0, 0.25)):
+        best = sorted(range(len(every)), key=lambda n: -every[n].best_score)
+        for number in {0, *best[: max(1, round(len(every) * kept))]}:
+            _train(every[number], share)
+    return ((job.best_score, job.epoch) for job in every)
 
 
 def _train(job: ModelTraining, share: float) -> None:
@@ -82,8 +121,9 @@ def _drawn(draw: random.Random, tunable: Mapping[str, Sequence[Any]]) -> tuple[d
     return settings, {name: draw.choice(list(values)) for name, values in sorted(tunable.items())}
 
 
-def _searched(problem: Problem, strategy: str, settings: TrainSettings, seed: int) -> tuple[MetaGraph, ...]:
-    search = make_strategy(strategy).start(problem, DEPTH, settings, derive_seed(seed, "search", 0))
+def _searched(problem: Problem, plan: Plan, seed: int) -> tuple[MetaGraph, ...]:
+    strategy = make_strategy(plan.strategy, plan.strategy_options)
+    search = strategy.start(problem, plan.depth, plan.train, derive_seed(seed, "search", 0))
     while not search.done:
         search.advance()
     return search.found()
@@ -91,41 +131,59 @@ def _searched(problem: Problem, strategy: str, settings: TrainSettings, seed: in
 
 def _start(
     problem: Problem,
-    method: str,
+    plan: Plan,
     metagraphs: tuple[MetaGraph, ...],
-    settings: TrainSettings,
+    settings: Mapping[str, Any],
     options: Mapping[str, Any],
     seed: int,
 ) -> ModelTraining:
-    train_seed = derive_seed(seed, "train", 0)
+    train, train_seed = replace(plan.train, **settings), derive_seed(seed, "train", 0)
     if metagraphs:
-        return Training(problem, metagraphs, settings, train_seed)
-    return ModelTraining(
-        problem, make_baseline(method, options).build(problem, settings, train_seed), settings, train_seed
-    )
+        return Training(problem, metagraphs, train, train_seed)
+    baseline = make_baseline(plan.baseline, {**plan.baseline_options, **options})
+    return ModelTraining(problem, baseline.build(problem, train, train_seed), train, train_seed)
 
 
-def to_toml(method: str, data: str, trials: Sequence[Trial], base: TrainSettings, tuning: Tuning) -> str:
-    """The best trial as a piece of a plan file, with how it was chosen."""
-    best = trials[0]
-    chosen = {n: asdict(base)[n] for n in ("lr", "weight_decay", "dropout")} | dict(best.settings)
-    lines = [
-        f"# diffmg tune {method} {data} --budget {tuning.budget} --how {tuning.how} --seed {tuning.seed}",
-        f"# validation {best.val_score:.4f}; the settings it started from reached {_first(trials):.4f}",
-        f'[methods.{method}.settings."{data}"]',
-        *(f"{name} = {_plain(value)}" for name, value in chosen.items()),
-    ]
-    if best.options:
-        lines += [
-            f'[methods.{method}.baseline_options."{data}"]',
-            *(f"{n} = {_plain(v)}" for n, v in best.options.items()),
-        ]
+def chosen(trials: Sequence[Trial], plan: Plan, tuning: Tuning) -> Tuned:
+    """The best trial, written out in full."""
+    best, base = trials[0], next(t for t in trials if not t.settings)
+    settings = {n: asdict(plan.train)[n] for n in ("lr", "weight_decay", "dropout")} | dict(best.settings)
+    return Tuned(tuning.budget, tuning.how, tuning.seed, best.val_score, base.val_score, settings, best.options)
+
+
+def to_toml(tuned: Tuned) -> str:
+    """As a file."""
+    parts = asdict(tuned)
+    tables = {name: parts.pop(name) for name in ("settings", "baseline_options")}
+    lines = [f"{name} = {_plain(value)}" for name, value in parts.items()]
+    for name, values in tables.items():
+        lines += ["", f"[{name}]", *(f"{n} = {_plain(v)}" for n, v in values.items())] if values else []
     return "\n".join(lines) + "\n"
 
 
-def _first(trials: Sequence[Trial]) -> float:
-    return next(t.val_score for t in trials if not t.settings)
+def write_tuned(path: Path, tuned: Tuned) -> None:
+    """Write what was chosen."""
+    write_text(path, to_toml(tuned))
+
+
+def read_tuned(path: Path) -> Tuned:
+    """Read what `write_tuned` wrote."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DiffmgError(f"tuned settings must be a TOML file, but got {str(path)!r}: {error}") from error
+    known = [f.name for f in fields(Tuned)]
+    for name in found:
+        if name not in known:
+            raise unknown(f"field of tuned settings in {str(path)!r}:", name, known)
+    try:
+        return Tuned(**found)
+    except (TypeError, ValueError) as error:
+        raise DiffmgError(f"tuned settings must be what `diffmg tune` wrote, but got {str(path)!r}: {error}") from error
 
 
 def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else repr(value).replace("'", '"')
+    """As TOML, which writes texts, booleans, lists and finite numbers as JSON does."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)

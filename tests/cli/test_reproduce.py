@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from diffmg.cli import common
 from diffmg.cli.reproduce import PLANS
 from diffmg.run import read_run
+from diffmg.tuning import read_tuned
 from runs import Answer, content, diffmg, read
 
 QUICK = "settings = { all = { dim = 8, max_epochs = 3 } }"
@@ -74,7 +76,7 @@ def test_mean_and_deviation_are_the_run_s(plan: Path) -> None:
     answer = reproduce(plan, "--data", "shop:160", "--methods", "popularity", "mlp")
     for method in ("mlp", "popularity"):
         run = read_run(folder(plan, f"{method}-shop-160"))
-        assert f"{100 * run.mean('test'):.2f} ± {100 * run.std('test'):.2f} (2)" in answer.out
+        assert f"{100 * run.mean('test'):.2f} ± {100 * run.std('test'):.2f} " in answer.out
 
 
 def test_several_data_sets_may_follow_one_option(plan: Path) -> None:
@@ -88,8 +90,105 @@ def test_what_is_done_is_not_done_again(plan: Path) -> None:
     before = (folder(plan, "mlp-academic-120") / "run.json").stat().st_mtime_ns
     second = reproduce(plan, *arguments)
     assert second.out == first.out
-    assert second.err == ""
+    assert re.fullmatch(r"mlp on academic:120: \d+\.\d\d\n", second.err)
     assert (folder(plan, "mlp-academic-120") / "run.json").stat().st_mtime_ns == before
+
+
+def test_settings_are_chosen_first_and_once(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan.write_text(TABLE.replace("seeds = 2", 'seeds = 1\nbudget = 3\ntuned = "best"', 1), encoding="utf-8")
+    arguments = ("--data", "academic:120", "--methods", "mlp")
+    answer = reproduce(plan, *arguments)
+    assert answer.code == 0
+    assert answer.err.index("settings of mlp on academic:120") < answer.err.index("mlp on academic:120: ")
+    best = read_tuned(plan.parent / "best" / "mlp-academic-120.toml")
+    train = read(folder(plan, "mlp-academic-120"))["plan"]["train"]
+    assert best.budget == 3
+    assert {name: train[name] for name in best.settings} == best.settings
+    monkeypatch.setattr("diffmg.reproduction.carrying.tune", None)
+    assert reproduce(plan, *arguments).out == answer.out
+
+
+def test_several_runs_at_a_time_and_one_that_fails(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    arguments = ("--data", "academic:120", "--seeds", 1, "--methods", "mlp", "random")
+    assert reproduce(plan, *arguments).code == 0
+    out = plan.parent / "out"
+    shown = (out / "classification.md").read_text(encoding="utf-8")
+    taken, done = folder(plan, "mlp-academic-120"), folder(plan, "random-academic-120")
+    out.rename(plan.parent / "before")
+    out.mkdir()
+    (out / taken.name).write_text("in the way")
+    answer = reproduce(plan, *arguments, "--jobs", 2)
+    assert (answer.code, answer.out) == (2, "")
+    assert "error: what does not need them is done and kept, but 1 failed: mlp on academic:120: a run needs" in answer.err
+    assert content(done) == content(plan.parent / "before" / done.name)
+    written = (out / "classification.md").read_text(encoding="utf-8")
+    assert "| mlp | - | - |" in written
+    (row,) = (line for line in shown.splitlines() if line.startswith("| random | 1 |"))
+    assert row in written
+
+
+def test_the_table_is_put_into_a_document(plan: Path) -> None:
+    document = plan.parent / "README.md"
+    text = "before\n<!-- table: classification -->\nold\n<!-- end -->\nbetween\n<!-- table: cost -->\n<!-- end -->\n"
+    document.write_text(text, encoding="utf-8")
+    answer = reproduce(plan, "--data", "academic:120", "--methods", "mlp", "--into", document)
+    assert answer.code == 0
+    assert f"put into {document}\n" in answer.out
+    table = (plan.parent / "out" / "classification.md").read_text(encoding="utf-8")
+    assert document.read_text(encoding="utf-8") == text.replace("old", table.strip())
+
+
+def test_a_document_that_changes_meanwhile_keeps_the_change(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = plan.parent / "README.md"
+    text = "<!-- table: classification -->\n<!-- end -->\n"
+    document.write_text(text, encoding="utf-8")
+    begin = common.ProgressWatch.begin
+
+    def changing(self, *given) -> None:
+        document.write_text("a new line\n" + text, encoding="utf-8")
+        begin(self, *given)
+
+    monkeypatch.setattr(common.ProgressWatch, "begin", changing)
+    assert reproduce(plan, "--data", "academic:120", "--methods", "mlp", "--into", document).code == 0
+    written = document.read_text(encoding="utf-8")
+    assert written.startswith("a new line\n<!-- table: classification -->\n**a small table**\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "which has none"),
+        ("<!-- table: classification -->\nno end\n", "which has none"),
+        ("<!-- table: cost -->\n<!-- end -->\n", "which has ['cost']"),
+    ],
+)
+def test_a_document_without_a_place_is_named_before_anything_is_run(text: str | None, words: str, plan: Path) -> None:
+    document = plan.parent / "README.md"
+    if text is not None:
+        document.write_text(text, encoding="utf-8")
+    answer = reproduce(plan, "--into", document)
+    assert (answer.code, answer.out) == (2, "")
+    assert "error: a document has a place for the table, `<!-- table: classification -->`" in answer.err
+    assert f"but got {str(document)!r}, {words}\n" in answer.err
+    assert not (plan.parent / "out").exists()
+    assert document.exists() == (text is not None)
+
+
+def test_a_cost_shows_seconds_and_the_order(plan: Path) -> None:
+    text = TABLE.replace('kind = "accuracy"', 'kind = "cost"').partition("[paper")[0]
+    text = text.replace(
+        'strategy = "random"', 'strategy = "genetic"\nscale = 50.0\nstrategy_options = { generations = 1 }'
+    )
+    text += '[methods.search]\nstrategy = "random_search"\nstrategy_options = { trials = 1 }\n' + QUICK
+    text += '\n[paper.random]\n"academic:120" = [8.0, 6.5]\n[paper.search]\n"academic:120" = [0.5]\n'
+    plan.write_text(text, encoding="utf-8")
+    answer = reproduce(plan, "--data", "academic:120", "--methods", "mlp", "random", "search", "--seeds", 1)
+    assert answer.code == 0
+    assert re.search(r"│ mlp .*\d\.\d\d s training", answer.out)
+    assert re.search(r"│ random .*≈ \d+\.\d\d s .*│ 8 \(6\.5\) min", answer.out)
+    assert "- order on academic:120: search < random, as in the paper\n" in answer.out
+    assert "- order on academic:120: search < random" in (plan.parent / "out" / "classification.md").read_text()
 
 
 def test_an_interrupted_table_is_taken_up(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +236,12 @@ def test_bad_input_is_named(arguments: list[str], words: str, plan: Path) -> Non
     assert (answer.code, answer.out) == (2, "")
     assert f"error: {words}" in answer.err
     assert not list(plan.parent.rglob("run.json"))
+
+
+def test_there_is_a_job_at_least(plan: Path) -> None:
+    answer = reproduce(plan, "--jobs", 0)
+    assert (answer.code, answer.out) == (2, "")
+    assert "Invalid value for '--jobs'" in answer.err
 
 
 def test_missing_data_are_named(plan: Path) -> None:

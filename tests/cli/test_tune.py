@@ -1,45 +1,56 @@
 from __future__ import annotations
 
 import re
-import tomllib
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from diffmg.baselines import BASELINES
 from diffmg.datasets import load_dataset
+from diffmg.plan import Plan
+from diffmg.sources import published_for
 from diffmg.train import TrainSettings
-from diffmg.tuning import Tuning, tune
-from runs import diffmg
+from diffmg.tuning import Tuning, chosen, read_tuned, to_toml, tune
+from runs import diffmg, read
 
 QUICK = ("-s", "dim=8", "-s", "max_epochs=3", "--device", "cpu")
-SETTINGS = TrainSettings(dim=8, max_epochs=3)
+PLAN = Plan("academic:120", baseline="mlp", train=TrainSettings(dim=8, max_epochs=3), device="cpu")
 
 
-def test_trials_are_shown_best_first_with_a_piece_of_a_plan_file() -> None:
+def test_trials_are_shown_best_first_with_what_was_chosen() -> None:
     answer = diffmg("tune", "mlp", "academic:120", "--budget", 4, "--seed", 2, *QUICK)
-    trials = tune(load_dataset("academic:120"), "mlp", SETTINGS, Tuning(4, seed=2))
+    trials = tune(load_dataset("academic:120"), PLAN, Tuning(4, seed=2))
     assert answer.code == 0
     assert re.findall(r"│ (\d\.\d{4}) ", answer.out) == [f"{t.val_score:.4f}" for t in trials]
     assert answer.out.count("as they were") == 2
-    assert "# diffmg tune mlp academic:120 --budget 4 --how random --seed 2\n" in answer.out
-    assert f"# validation {trials[0].val_score:.4f}; the settings it started from reached" in answer.out
-    assert re.search(r"^lr = ", answer.out, re.M)
+    assert to_toml(chosen(trials, PLAN, Tuning(4, seed=2))) in answer.out
 
 
-def test_a_piece_is_written_to_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "piece.toml"
+def test_what_was_chosen_is_written_to_a_file(tmp_path: Path) -> None:
+    path, tuning = tmp_path / "best.toml", Tuning(3, "halving")
     answer = diffmg("tune", "mlp", "academic:120", "--budget", 3, "--how", "halving", "--out", path, *QUICK)
     assert answer.code == 0
     assert f"written to {path}\n" in answer.out
-    assert "# diffmg tune" not in answer.out
-    assert "[methods.mlp.settings." in path.read_text()
+    assert "base_val_score" not in answer.out
+    assert read_tuned(path) == chosen(tune(load_dataset("academic:120"), PLAN, tuning), PLAN, tuning)
 
 
-def test_a_written_piece_is_toml(tmp_path: Path) -> None:
-    path = tmp_path / "piece.toml"
-    assert diffmg("tune", "mlp", "academic:120", "--budget", 1, "--out", path, *QUICK).code == 0
-    assert set(tomllib.loads(path.read_text())["methods"]["mlp"]["settings"]) == {"academic:120"}
+@pytest.mark.parametrize(("method", "kind"), [("gcn", "baseline"), ("random", "strategy")])
+def test_the_command_that_is_shown_trains_with_it(method: str, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "best.toml"
+    slow = (*QUICK, "-s", "max_epochs=25", "-s", "lr=1e-7")
+    answer = diffmg("tune", method, "academic:120", "--budget", 4, "--out", path, *slow)
+    (command,) = re.findall(r"^train with it: diffmg (.*)$", answer.out, re.M)
+    assert diffmg(*shlex.split(command), "--device", "cpu", "--search-seeds", 1, "--out", tmp_path / "run").code == 0
+    run, best = read(tmp_path / "run"), read_tuned(path)
+    assert best.settings["lr"] != 1e-7
+    plan = Plan("", **{kind: method}, train=TrainSettings(dim=8, max_epochs=25))
+    wanted = best.applied(plan).to_dict()
+    assert [run["plan"][n] for n in ("train", kind, "baseline_options")] == [
+        wanted[n] for n in ("train", kind, "baseline_options")
+    ]
+    assert run["trained"][0]["val"]["macro_f1"] == pytest.approx(best.val_score)
 
 
 def test_only_the_best_ten_are_shown() -> None:
@@ -80,11 +91,11 @@ def test_the_default_budget_is_twenty() -> None:
     ],
 )
 def test_bad_input_is_named(arguments: list[str], words: str, tmp_path: Path) -> None:
-    answer = diffmg("tune", *arguments, "--out", tmp_path / "piece.toml")
+    answer = diffmg("tune", *arguments, "--out", tmp_path / "best.toml")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("error: ")
     assert words in answer.err
-    assert not (tmp_path / "piece.toml").exists()
+    assert not (tmp_path / "best.toml").exists()
 
 
 def test_missing_data_are_named(tmp_path: Path) -> None:
@@ -93,18 +104,25 @@ def test_missing_data_are_named(tmp_path: Path) -> None:
     assert str(tmp_path) in answer.err
 
 
-@pytest.mark.parametrize("method", ["gcn", "diffmg"])
+@pytest.mark.parametrize("method", ["gcn", "diffmg", "darts"])
 def test_baselines_start_from_plain_settings_and_strategies_from_the_authors(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
 
-    def noted(_problem, _method, base, _tuning):
-        seen.append(base)
+    def noted(_problem, plan, _tuning):
+        seen.append(plan)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("diffmg.sources.open_problem", lambda *_, **__: load_dataset("academic:120"))
     monkeypatch.setattr("diffmg.tuning.tune", noted)
     assert diffmg("tune", method, "imdb", "-s", "dim=8").code == 130
-    assert (seen[0].patience, seen[0].dim) == ((10, 8) if method == "diffmg" else (TrainSettings().patience, 8))
-    assert method not in dict(BASELINES.items()) or seen[0] == TrainSettings(dim=8)
+    (plan,) = seen
+    published = published_for("imdb")
+    assert published is not None
+    if method == "gcn":
+        assert plan == Plan("imdb", baseline="gcn", train=TrainSettings(dim=8))
+        return
+    assert plan.train == replace(TrainSettings(**published.train), dim=8)
+    searched = {name: value for name, value in published.search.items() if method == "diffmg" or name != "epsilon"}
+    assert (plan.strategy, plan.strategy_options) == (method, searched)

@@ -11,7 +11,7 @@ from diffmg.engine import Engine
 from diffmg.errors import DiffmgError, MissingDataError
 from diffmg.experiment import Experiment
 from diffmg.plan import Plan
-from diffmg.reproduction import Method, Reproduction, carry_out, carrying, read_reproduction
+from diffmg.reproduction import Method, Reproduction, carry_out, carrying, done_runs, read_reproduction
 from diffmg.run import Run, read_run
 from diffmg.sources import open_problem
 from diffmg.train import Quiet, Watch
@@ -31,7 +31,7 @@ ONE = TABLE.part(["academic:120"], [], None)
 def name_of(method: str, data: str, seeds: int = 2) -> str:
     """The name of a run folder."""
     plan = next(m for m in METHODS if m.name == method).plan(data, seeds, 0, "cpu")
-    return carrying.folder_of(Path(), method, plan.to_dict()).name
+    return carrying.folder_of(Path(), method, plan).name
 
 
 FOLDERS = [name_of(method, data) for method, data in ORDER]
@@ -91,6 +91,15 @@ def test_what_is_done_is_read(whole: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert times(whole) == before
 
 
+def test_runs_that_are_done_can_be_asked_for(whole: Path, tmp_path: Path) -> None:
+    assert done_runs(TABLE, whole) == {key: read_run(whole / name) for key, name in zip(ORDER, FOLDERS, strict=True)}
+    assert set(done_runs(ONE.part([], ["mlp"], None), whole)) == {ORDER[0]}
+    assert done_runs(replace(TABLE, seeds=1), whole) == done_runs(TABLE, whole, seed=1) == {}
+    with pytest.raises(KeyboardInterrupt):
+        carried(ONE, tmp_path, watch=lambda *_: At("train-1", 2, lambda: signal.raise_signal(signal.SIGINT)))
+    assert set(done_runs(ONE, tmp_path)) == {ORDER[0]}
+
+
 def test_only_what_is_missing_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     carried(ONE.part([], ["random"], None), tmp_path)
     plans = []
@@ -101,7 +110,7 @@ def test_only_what_is_missing_is_done(tmp_path: Path, monkeypatch: pytest.Monkey
             super().__init__(plan, *given)
 
     monkeypatch.setattr(carrying, "Experiment", Counted)
-    assert list(carried(ONE, tmp_path)) == ORDER[:2]
+    assert list(carried(ONE, tmp_path)) == [ORDER[1], ORDER[0]]
     assert plans == [("mlp", "academic:120")]
 
 
@@ -181,9 +190,7 @@ def test_changed_settings_are_not_answered_with_the_old_run(tmp_path: Path) -> N
 def test_the_device_and_the_engine_make_no_other_run() -> None:
     plan = METHODS[0].plan("academic:120", 1, 0, "cpu")
     others = [replace(plan, device="auto"), replace(plan, engine=Engine(columns=4))]
-    assert {carrying.folder_of(Path(), "mlp", p.to_dict()) for p in [plan, *others]} == {
-        carrying.folder_of(Path(), "mlp", plan.to_dict())
-    }
+    assert {carrying.folder_of(Path(), "mlp", p) for p in [plan, *others]} == {carrying.folder_of(Path(), "mlp", plan)}
 
 
 def test_tables_that_share_a_folder_share_only_runs_of_the_same_plan() -> None:
@@ -192,8 +199,8 @@ def test_tables_that_share_a_folder_share_only_runs_of_the_same_plan() -> None:
     found: dict[Path, Plan] = {}
     for table in tables:
         for method, data in itertools.product(table.methods, table.data):
-            plan = method.plan(data, table.seeds, 0, "cpu")
-            path = carrying.folder_of(Path(), method.name, plan.to_dict())
+            plan = table.plan(method, data, 0, "cpu")
+            path = carrying.folder_of(Path(), method.name, plan)
             assert found.setdefault(path, plan) == plan
     assert len(found) > 60
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from diffmg.baselines import make_baseline
+from diffmg.baselines import BASELINES, make_baseline
 from diffmg.errors import DiffmgError
 from diffmg.plan import Plan
 from diffmg.reproduction import Method, Reproduction, read_reproduction
 from diffmg.sources import published_for
 from diffmg.strategies import make_strategy
 from diffmg.train import TrainSettings
+from diffmg.tuning import read_tuned
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NAMES = ("classification", "recommendation", "ablation", "cost", "curves", "architectures")
@@ -39,6 +40,8 @@ ABLATION = {
 SEARCHES = "genetic darts snas nasp diffmg"
 COST = {"amazon": "800 8.9 3.9 2.3 0.7", "yelp": "1500 15.8 7.0 4.0 1.1", "douban": "2000 19.4 8.6 5.0 1.6"}
 """Rows of the paper's tables 2, 3, 6 and 5 as they are printed there, each with the methods of its columns."""
+RERUNS = {"gcn": {"dblp": 91.48, "acm": 92.28, "imdb": 59.11}, "gat": {"dblp": 94.18, "acm": 92.49, "imdb": 58.86}}
+"""Macro F1 in HGB, on the splits of the paper."""
 
 SMALL = """
 title = "small"
@@ -67,8 +70,8 @@ def small(folder: Path) -> Reproduction:
 @pytest.mark.parametrize(("table", "method"), ROWS)
 def test_every_method_of_the_paper_s_tables_can_be_made(table: Reproduction, method: Method) -> None:
     for data in table.data:
-        plan = method.plan(data, table.seeds, 0, "cpu")
-        assert (plan.data, plan.repeats, plan.device) == (data, table.seeds, "cpu")
+        plan = table.plan(method, data, 0, "cpu")
+        assert (plan.data, plan.repeats, plan.device) == (data, method.seeds or table.seeds, "cpu")
         if plan.baseline:
             make_baseline(plan.baseline, plan.baseline_options)
             assert not plan.metagraphs
@@ -84,7 +87,12 @@ def test_every_figure_belongs_to_a_method_and_a_data_set(name: str) -> None:
     for figures in table.paper.values():
         assert set(figures) == set(table.data)
         for figure in figures.values():
-            assert isinstance(figure, str) if table.kind == "cost" else 0 < figure[1] < figure[0] < 100
+            if table.kind == "cost":
+                assert len(figure) in (1, 2)
+                assert figure == sorted(figure, reverse=True)
+                assert figure[-1] > 0
+            else:
+                assert 0 < figure[1] < figure[0] < 100
 
 
 @pytest.mark.parametrize(
@@ -103,8 +111,9 @@ def test_scores_are_the_paper_s(name: str, methods: str, rows: dict[str, str]) -
 
 def test_minutes_are_the_paper_s() -> None:
     for data, row in COST.items():
-        assert [TABLES["cost"].paper[m][data].split()[0] for m in SEARCHES.split()] == row.split()
-    assert TABLES["cost"].paper["darts"]["yelp"] == "15.8 (12.2) min"
+        assert [TABLES["cost"].paper[m][data][0] for m in SEARCHES.split()] == [float(text) for text in row.split()]
+    assert TABLES["cost"].paper["darts"]["yelp"] == [15.8, 12.2]
+    assert TABLES["cost"].paper["evaluation"] == {"amazon": [0.5], "yelp": [0.7], "douban": [1.0]}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +141,41 @@ def test_the_authors_meta_graphs_have_the_figures_of_their_search() -> None:
 def test_data_sets_and_seeds_are_the_paper_s() -> None:
     labelled, rated = ("dblp", "acm", "imdb"), ("amazon", "yelp", "douban")
     assert [TABLES[n].data for n in NAMES] == [labelled, rated, rated, rated, rated[1:], labelled + rated]
-    assert [TABLES[n].seeds for n in NAMES[:4]] == [10, 10, 10, 1]
+    assert [TABLES[n].seeds for n in NAMES[:4]] == [10, 5, 10, 3]
+    searched = [m for m in TABLES["recommendation"].methods if not m.baseline]
+    assert {m.seeds for m in searched} == {10}
+
+
+def test_reruns_are_those_of_hgb() -> None:
+    assert TABLES["classification"].reruns == {"HGB": RERUNS}
+    assert not any(TABLES[name].reruns for name in NAMES[1:])
+
+
+def test_every_rival_of_a_table_is_tuned_with_one_budget() -> None:
+    """Also of several tables: what is chosen for one is taken by the others."""
+    tuned = [table for table in TABLES.values() if table.budget]
+    assert {name for name, table in TABLES.items() if table.budget} >= {"classification", "recommendation", "curves"}
+    assert {(table.budget, table.tuned) for table in tuned} == {(12, BENCHMARKS / "tuned")}
+    for table in tuned:
+        assert [m for m in table.methods if table.choice(m, table.data[0]) is None] == [
+            m for m in table.methods if m.published
+        ]
+    assert {read_tuned(file).budget for file in (BENCHMARKS / "tuned").glob("*.toml")} <= {12}
+
+
+def test_a_method_that_takes_the_settings_of_another_names_one_of_its_table() -> None:
+    named = [(table, m) for table in TABLES.values() for m in table.methods if m.tuned_as]
+    assert named
+    for table, method in named:
+        (other,) = (m for m in table.methods if m.name == method.tuned_as)
+        assert not (other.published or other.tuned_as)
+
+
+def test_every_rival_that_can_do_a_task_is_in_its_table() -> None:
+    rated = {m.baseline for m in TABLES["recommendation"].methods if m.baseline}
+    labelled = {m.baseline for m in TABLES["classification"].methods if m.baseline}
+    assert rated == {name for name, _ in BASELINES.items()}
+    assert rated - labelled == {"matrix_factorisation", "lightgcn", "popularity"}
 
 
 def test_strategies_take_the_authors_settings() -> None:
@@ -149,10 +192,15 @@ def test_options_change_the_authors() -> None:
     assert (plan.strategy_options["epsilon"], plan.strategy_options["epochs"]) == (0.5, 50)
 
 
-def test_other_strategies_take_the_authors_training_but_not_their_search() -> None:
-    plan = Method("row", strategy="random").plan("imdb", 1, 0, "cpu")
-    assert plan.strategy_options == {}
-    assert plan.train == Method("row").plan("imdb", 1, 0, "cpu").train
+def test_other_strategies_take_the_authors_training_and_what_they_have_of_their_search() -> None:
+    published = published_for("imdb")
+    assert published is not None
+    shared = {name: value for name, value in published.search.items() if name != "epsilon"}
+    assert {"epochs", "epsilon"} <= set(published.search)
+    for strategy, options in (("random", {}), ("darts", shared), ("diffmg", published.search)):
+        plan = Method("row", strategy=strategy).plan("imdb", 1, 0, "cpu")
+        assert plan.strategy_options == options
+        assert plan.train == TrainSettings(**published.train)
 
 
 def test_baselines_take_plain_defaults() -> None:
@@ -210,7 +258,20 @@ def test_a_plan_file_is_read(tmp_path: Path) -> None:
         2,
         (Method("mlp", baseline="mlp"), Method("random", strategy="random")),
         {"mlp": {"acm": [1.5, 0.25]}},
+        tuned=tmp_path,
     )
+    assert (table.budget, table.reruns) == (0, {})
+
+
+def test_a_plan_file_may_say_more(tmp_path: Path) -> None:
+    more = 'seeds = 7\ntuned_as = "mlp"\nscale = 20.0\nnote = "a word"\nstrategy ='
+    text = SMALL.replace("strategy =", more) + "[reruns.HGB.mlp]\nacm = 1.25\n"
+    table = read_reproduction(written(tmp_path, text))
+    random = table.methods[1]
+    assert (random.seeds, random.tuned_as, random.scale, random.note) == (7, "mlp", 20.0, "a word")
+    assert table.reruns == {"HGB": {"mlp": {"acm": 1.25}}}
+    assert table.part([], ["mlp"], None).reruns == table.reruns
+    assert table.part([], ["random"], None).reruns == {"HGB": {}}
 
 
 def test_the_paper_may_be_silent(tmp_path: Path) -> None:
@@ -235,6 +296,11 @@ def test_the_paper_may_be_silent(tmp_path: Path) -> None:
         ),
         ('kind = "accuracy"', 'kind = "acuracy"', "unknown kind of table 'acuracy'; did you mean 'accuracy'"),
         ("[paper.mlp]", "[paper.mpl]", "unknown method of the paper's figures: 'mpl'; did you mean 'mlp'"),
+        ("[paper.mlp]", "[reruns.HGB.mpl]", "unknown method of the paper's figures: 'mpl'; did you mean 'mlp'"),
+        ("[paper.mlp]\nacm =", "[reruns]\nHGB =", "'reruns.HGB' of a plan file must be a table"),
+        ("seeds = 2", "seeds = 2\nbudget = -1", "`budget >= 0` must hold, but got seeds=2, budget=-1"),
+        ("seeds = 2", "seeds = 2\nbudget = '9'", r"has budget \(int\), but got '9'"),
+        ("seeds = 2", "seeds = 2\ntuned = 9", r"has tuned \(str\), but got 9"),
         ("[paper.mlp]", "[papr.mlp]", "unknown field of a plan file: 'papr'; did you mean 'paper'"),
         (
             "strategy =",
@@ -247,6 +313,17 @@ def test_the_paper_may_be_silent(tmp_path: Path) -> None:
 def test_a_plan_file_that_cannot_be_read_is_named(old: str, new: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(DiffmgError, match=words):
         read_reproduction(written(tmp_path, SMALL.replace(old, new)))
+
+
+def test_a_method_may_have_seeds_of_its_own(tmp_path: Path) -> None:
+    table = small(tmp_path)
+    method = replace(table.methods[0], seeds=7)
+    table = replace(table, methods=(method, table.methods[1]))
+    assert [table.plan(m, "acm", 0, "cpu").repeats for m in table.methods] == [7, 2]
+    assert [table.part([], [], None).plan(m, "acm", 0, "cpu").repeats for m in table.methods] == [7, 2]
+    part = table.part([], [], 4)
+    assert [part.plan(m, "acm", 0, "cpu").repeats for m in part.methods] == [4, 4]
+    assert table.methods[0].seeds == 7
 
 
 def test_a_plan_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -35,11 +35,32 @@ PlanFile = Annotated[
     Path | None,
     typer.Option("--plan", help="The plan file.", show_default="benchmarks/ding2021_NAME.toml"),
 ]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Runs at a time, each in a process of its own.")]
+Document = Annotated[
+    Path | None,
+    typer.Option("--into", help="Also put the table into this document, where it has a place.", show_default="none"),
+]
 Folder = Annotated[Path, typer.Option("--out", help="Folder of the runs and tables; what is done there is kept.")]
 
 app = typer.Typer(
     help="Do a table of the paper again.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
+
+
+def _document(path: Path | None, name: str) -> str:
+    """The text of the document that gets the table; raises if it has no place for it."""
+    from diffmg.errors import DiffmgError
+    from diffmg.reproduction import places
+
+    if path is None:
+        return ""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if name not in places(text):
+        raise DiffmgError(
+            f"a document has a place for the table, `<!-- table: {name} -->` and `<!-- end -->` on lines of their own, "
+            f"but got {str(path)!r}, which has {places(text) or 'none'}"
+        )
+    return text
 
 
 def _command(name: str) -> Callable[..., None]:
@@ -49,16 +70,18 @@ def _command(name: str) -> Callable[..., None]:
         seeds: Seeds = None,
         seed: common.Seed = 0,
         device: common.Device = "auto",
+        jobs: Jobs = 1,
         plan: PlanFile = None,
         out: Folder = Path("runs/reproduce"),
+        into: Document = None,
         data_root: common.DataRoot = None,
     ) -> None:
         from diffmg.files import make_folder, write_text
-        from diffmg.reproduction import FORMS, carry_out, figures, read_reproduction, rows_of
-        from diffmg.reproduction.tables import cells, heads
+        from diffmg.reproduction import FORMS, carry_out, figures, read_reproduction, sheets
 
         whole = read_reproduction(plan or Path("benchmarks") / f"ding2021_{name}.toml")
         table = whole.part(data or [], methods or [], seeds)
+        _document(into, name)
         make_folder(out)
         runs = {}
 
@@ -66,18 +89,28 @@ def _command(name: str) -> Callable[..., None]:
             say(what, common.errors)
             return common.ProgressWatch(metric)
 
-        for method, on, run in carry_out(table, out, device=device, seed=seed, root=data_root, watch=watch):
+        told = carry_out(table, out, device=device, seed=seed, root=data_root, jobs=jobs, watch=watch)
+        for method, on, run in told:
             runs[method.name, on] = run
+            say(f"{method.name} on {on}: {100 * run.mean('test'):.2f}", common.errors)
             for form, render in FORMS.items():
-                write_text(out / f"{name}.{form}", render(table, rows_of(table, runs)))
+                write_text(out / f"{name}.{form}", render(sheets(table, runs)))
         for file, picture in figures(table, runs, out).items():
             write_text(out / file, picture)
             say(f"written to {out / file}")
-        shown = Table(*heads(table), title=table.title, title_justify="left")
-        for row in rows_of(table, runs):
-            shown.add_row(*cells(row))
-        console.print(shown)
+        for sheet in sheets(table, runs):
+            shown = Table(*sheet.heads, title=sheet.title, title_justify="left")
+            for row in sheet.rows:
+                shown.add_row(*row)
+            console.print(shown)
+            for note in sheet.notes:
+                say(f"- {note}")
         say(f"written to {out / name}.md and .html")
+        if into is not None:
+            from diffmg.reproduction import filled
+
+            write_text(into, filled(_document(into, name), {name: FORMS["md"](sheets(table, runs))}))
+            say(f"put into {into}")
 
     reproduce.__doc__ = PLANS[name]
     return reproduce

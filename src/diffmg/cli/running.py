@@ -55,11 +55,12 @@ def defaults(
     """Options and settings: the authors' where they published some, changed by what was asked for."""
     from diffmg.plan import settings_from
     from diffmg.sources import published_for
+    from diffmg.strategies import known_options
     from diffmg.train import TrainSettings
 
     published = published_for(name)
     base = TrainSettings() if published is None else settings_from(TrainSettings(), published.train)
-    searched = dict(published.search) if published is not None and strategy == "diffmg" else {}
+    searched = {} if published is None else known_options(strategy, published.search)
     return searched | common.parse_pairs(option), settings_from(base, common.parse_pairs(setting))
 
 

@@ -21,7 +21,7 @@ def tune(
     device: common.Device = "auto",
     setting: common.Settings = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The piece of a plan file to write.", show_default="print")
+        Path | None, typer.Option("--out", help="The file to write what was chosen to.", show_default="print")
     ] = None,
     data_root: common.DataRoot = None,
     data_seed: common.DataSeed = 0,
@@ -31,32 +31,36 @@ def tune(
     from diffmg.cli.running import defaults
     from diffmg.device import resolve_device
     from diffmg.errors import unknown
-    from diffmg.files import write_text
-    from diffmg.plan import settings_from
+    from diffmg.plan import Plan, settings_from
     from diffmg.sources import open_problem
     from diffmg.strategies import STRATEGIES
     from diffmg.train import TrainSettings
-    from diffmg.tuning import Tuning, to_toml
+    from diffmg.tuning import Tuning, chosen, to_toml, write_tuned
     from diffmg.tuning import tune as tuned
 
-    known = [*dict(BASELINES.items()), *dict(STRATEGIES.items())]
-    if method not in known:
-        raise unknown("method", method, known)
+    rivals, searches = dict(BASELINES.items()), dict(STRATEGIES.items())
+    if method not in {**rivals, **searches}:
+        raise unknown("method", method, [*rivals, *searches])
     tuning = Tuning(budget, how, seed)  # type: ignore[arg-type]
-    if method in dict(BASELINES.items()):
-        base = settings_from(TrainSettings(), common.parse_pairs(setting))
+    if method in rivals:
+        plan = Plan(name, baseline=method, train=settings_from(TrainSettings(), common.parse_pairs(setting)))
     else:
-        _, base = defaults(name, method, None, setting)
+        options, base = defaults(name, method, None, setting)
+        plan = Plan(name, strategy=method, strategy_options=options, train=base)
     problem = open_problem(name, root=data_root, seed=data_seed).to(resolve_device(device))
-    trials = tuned(problem, method, base, tuning)
+    trials = tuned(problem, plan, tuning)
     table = Table("validation", "epochs", "settings", "options", title=f"{method} on {name}", title_justify="left")
     for trial in trials[:10]:
         words = (", ".join(f"{k}={v}" for k, v in given.items()) for given in (trial.settings, trial.options))
         table.add_row(f"{trial.val_score:.4f}", str(trial.epochs), *(w or "as they were" for w in words))
     console.print(table)
-    text = to_toml(method, name, trials, base, tuning)
+    best = chosen(trials, plan, tuning)
     if out is None:
-        say(text)
+        say(to_toml(best))
     else:
-        write_text(out, text)
+        write_tuned(out, best)
         say(f"written to {out}")
+    kind = "--baseline" if method in rivals else "--strategy"
+    pairs = [f"--set {n}={v}" for n, v in {**common.parse_pairs(setting), **best.settings}.items()]
+    pairs += [f"--baseline-option {n}={v}" for n, v in best.baseline_options.items()]
+    say(f"train with it: diffmg fit {name} {kind} {method} {' '.join(pairs)}")

@@ -25,7 +25,7 @@ class Published:
 
     metagraphs: tuple[MetaGraph, ...]
     search: Mapping[str, Any]
-    """Options of the `diffmg` strategy."""
+    """Options of the `diffmg` strategy; other strategies take those they have too."""
     train: Mapping[str, Any]
     """Fields of `TrainSettings`."""
     paper: Mapping[str, float]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,10 +13,14 @@ from diffmg.errors import DiffmgError, unknown
 from diffmg.options import check_rules
 from diffmg.plan import Plan, settings_from
 from diffmg.sources import published_for
+from diffmg.strategies import known_options
 from diffmg.train import TrainSettings
+from diffmg.tuning import Tuning, read_tuned
 
-SHAPE = {"title": str, "kind": str, "data": list, "seeds": int, "methods": dict, "paper": dict}
+SHAPE = {"title": str, "kind": str, "data": list, "seeds": int, "methods": dict}
 """What a plan file holds."""
+OPTIONAL = {"paper": dict, "reruns": dict, "budget": int, "tuned": str}
+"""What it may hold besides."""
 KINDS = ("accuracy", "cost", "curves", "architectures")
 
 
@@ -34,14 +39,21 @@ class Method:
     """Train the authors' meta graphs instead of searching."""
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Training settings, likewise by data set."""
+    seeds: int | None = None
+    """Trainings, where not as many as the table says."""
+    tuned_as: str = ""
+    """Takes the settings chosen for this method, which trains the same way."""
+    scale: float = 1.0
+    """A search is this much longer than the part of it that is run; its seconds are extrapolated."""
     note: str = ""
 
     def plan(self, data: str, repeats: int, seed: int, device: str) -> Plan:
-        """The plan of this row on a data set."""
+        """The plan of this row on a data set, before tuning."""
         published = published_for(data)
-        own = not self.baseline and published is not None
-        base = settings_from(TrainSettings(), published.train if own and published else {})
-        searched = dict(published.search) if own and published and self.strategy == "diffmg" else {}
+        base, searched = TrainSettings(), dict[str, Any]()
+        if published is not None and not self.baseline:
+            base = settings_from(base, published.train)
+            searched = known_options(self.strategy, published.search)
         if self.published and published is None:
             raise DiffmgError(f"method {self.name!r} needs published meta graphs, but got {data!r}, which has none")
         return Plan(
@@ -50,13 +62,18 @@ class Method:
             baseline_options=_on(self.baseline_options, data),
             metagraphs=published.metagraphs if self.published and published else (),
             strategy=self.strategy,
-            strategy_options={} if self.baseline else searched | dict(self.strategy_options),
+            strategy_options=searched | dict(self.strategy_options),
             search_seeds=self.search_seeds,
             repeats=repeats,
             seed=seed,
             train=settings_from(base, _on(self.settings, data)),
             device=device,
         )
+
+
+def plain_name(data: str) -> str:
+    """Data as part of a file name."""
+    return re.sub(r"[^a-zA-Z0-9.]+", "-", data)
 
 
 def _on(given: Mapping[str, Mapping[str, Any]], data: str) -> dict[str, Any]:
@@ -75,16 +92,48 @@ class Reproduction:
     seeds: int
     methods: tuple[Method, ...]
     paper: Mapping[str, Mapping[str, Any]]
-    """By method and data set: mean and standard deviation in percent, or minutes."""
+    """By method and data set: mean and standard deviation in percent; for a cost, minutes, and those for λ."""
+    reruns: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """Figures of others who ran the paper's baselines again: by who they are, method and data set."""
+    budget: int = 0
+    """Settings that tuning tries for each method; 0: none is tuned."""
+    tuned: Path = Path()
+    """Folder of what tuning chose."""
 
     def __post_init__(self) -> None:
-        check_rules(f"seeds={self.seeds}", {"seeds >= 1": self.seeds >= 1})
+        values = f"seeds={self.seeds}, budget={self.budget}"
+        check_rules(values, {"seeds >= 1": self.seeds >= 1, "budget >= 0": self.budget >= 0})
         if self.kind not in KINDS:
             raise unknown("kind of table", self.kind, KINDS)
         names = [m.name for m in self.methods]
-        for name in self.paper:
+        for name in (*self.paper, *(m for rows in self.reruns.values() for m in rows)):
             if name not in names:
                 raise unknown("method of the paper's figures:", name, names)
+
+    def plan(self, method: Method, data: str, seed: int, device: str) -> Plan:
+        """The plan of a row on a data set, with the settings that were chosen for it."""
+        plan = method.plan(data, method.seeds or self.seeds, seed, device)
+        place = self.choice(method, data)
+        if place is None or not place.exists():
+            return plan
+        tuned = read_tuned(place)
+        if tuned.budget != self.budget:
+            raise DiffmgError(
+                f"every method of a table has the same budget, here {self.budget}, but got {tuned.budget} in "
+                f"{str(place)!r}; remove the file to choose anew"
+            )
+        return tuned.applied(plan)
+
+    def choice(self, method: Method, data: str) -> Path | None:
+        """The file of what was chosen for a row; the authors' settings are taken as they are."""
+        if not self.budget or method.published:
+            return None
+        return self.tuned / f"{method.tuned_as or method.name}-{plain_name(data)}.toml"
+
+    @property
+    def tuning(self) -> Tuning:
+        """How settings are looked for."""
+        return Tuning(self.budget)
 
     def part(self, data: Sequence[str], methods: Sequence[str], seeds: int | None) -> Reproduction:
         """Only these data sets and methods (all where none is named), with another number of seeds."""
@@ -96,13 +145,20 @@ class Reproduction:
             if name not in self.data:
                 raise unknown("data set of this table:", name, self.data)
         kept = tuple(m for m in self.methods if not methods or m.name in methods)
+        if seeds is not None:
+            kept = tuple(replace(m, seeds=None) for m in kept)
         return replace(
             self,
             data=tuple(d for d in self.data if not data or d in data),
             methods=kept,
-            paper={m.name: self.paper[m.name] for m in kept if m.name in self.paper},
+            paper=_of(kept, self.paper),
+            reruns={who: _of(kept, rows) for who, rows in self.reruns.items()},
             seeds=self.seeds if seeds is None else seeds,
         )
+
+
+def _of(methods: Sequence[Method], rows: Mapping[str, Any]) -> dict[str, Any]:
+    return {m.name: rows[m.name] for m in methods if m.name in rows}
 
 
 def read_reproduction(path: Path) -> Reproduction:
@@ -116,17 +172,27 @@ def read_reproduction(path: Path) -> Reproduction:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DiffmgError(f"a plan file of a table must be TOML, but got {str(path)!r}: {error}") from error
-    for name, kind in SHAPE.items():
-        if not isinstance(found.get(name, {} if name == "paper" else None), kind):
+    for name, kind in (SHAPE | OPTIONAL).items():
+        if not isinstance(found.get(name, kind() if name in OPTIONAL else None), kind):
             raise DiffmgError(
                 f"a plan file of a table has {name} ({kind.__name__}), but got {found.get(name)!r} in {str(path)!r}"
             )
     for name in found:
-        if name not in SHAPE:
-            raise unknown("field of a plan file:", name, SHAPE)
-    methods = tuple(_method(name, given) for name, given in found["methods"].items())
-    paper = {name: _table(f"paper.{name}", row) for name, row in found.get("paper", {}).items()}
-    return Reproduction(found["title"], found["kind"], tuple(found["data"]), found["seeds"], methods, paper)
+        if name not in SHAPE | OPTIONAL:
+            raise unknown("field of a plan file:", name, [*SHAPE, *OPTIONAL])
+    figures = {name: _table(f"paper.{name}", row) for name, row in found.get("paper", {}).items()}
+    reruns = {who: _table(f"reruns.{who}", rows) for who, rows in found.get("reruns", {}).items()}
+    return Reproduction(
+        title=found["title"],
+        kind=found["kind"],
+        data=tuple(found["data"]),
+        seeds=found["seeds"],
+        methods=tuple(_method(name, given) for name, given in found["methods"].items()),
+        paper=figures,
+        reruns=reruns,
+        budget=found.get("budget", 0),
+        tuned=path.parent / found.get("tuned", ""),
+    )
 
 
 def _method(name: str, given: Any) -> Method:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
-from diffmg.reproduction.spec import Reproduction
+from diffmg.reproduction.spec import Method, Reproduction
 from diffmg.run import Run
 
 MISSING = "-"
@@ -16,79 +16,138 @@ Runs = Mapping[tuple[str, str], Run]
 
 
 @dataclass(frozen=True)
-class Row:
-    """A method: per data set what came out and what the paper says."""
+class Sheet:
+    """A table of text."""
 
-    method: str
-    cells: tuple[tuple[str, str], ...]
-    note: str = ""
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
 
 
-def rows_of(table: Reproduction, runs: Runs) -> list[Row]:
-    """A row per method, in the order of the plan file."""
-    cell: Callable[[Run], str] = _cost if table.kind == "cost" else _score
+def sheets(table: Reproduction, runs: Runs) -> list[Sheet]:
+    """The table itself, and how far apart the searches lie where there were several."""
+    return [_figures(table, runs), *_spread(table, runs)]
+
+
+def _figures(table: Reproduction, runs: Runs) -> Sheet:
+    """A row per method, in the order of the plan file, the paper's figure beside ours."""
+    cell: Callable[[Method, Run], str] = _cost if table.kind == "cost" else _score
     rows = []
     for method in table.methods:
         found = [runs.get((method.name, data)) for data in table.data]
-        ours = [MISSING if run is None else cell(run) for run in found]
-        theirs = [_paper(table.paper.get(method.name, {}).get(data)) for data in table.data]
-        rows.append(Row(method.name, tuple(zip(ours, theirs, strict=True)), method.note))
-    return rows
+        seeds = sorted({len(run.trained) for run in found if run is not None})
+        row = [method.name, " to ".join(map(str, dict.fromkeys([*seeds[:1], *seeds[-1:]]))) or MISSING]
+        for data, run in zip(table.data, found, strict=True):
+            row += [MISSING if run is None else cell(method, run), _theirs(table, method.name, data)]
+        rows.append(tuple(row))
+    heads = ("method", "seeds", *(f"{data}{what}" for data in table.data for what in ("", ", paper")))
+    notes = [f"{method.name}: {method.note}" for method in table.methods if method.note]
+    return Sheet(table.title, heads, tuple(rows), (*notes, *_remarks(table, runs)))
 
 
-def _score(run: Run) -> str:
-    """Mean ± standard deviation of the test score in percent, number of seeds, spread of the search."""
+def _score(_method: Method, run: Run) -> str:
+    """Mean ± standard deviation of the test score in percent."""
     spread = f" ± {100 * run.std('test'):.2f}" if len(run.trained) > 1 else ""
-    text = f"{100 * run.mean('test'):.2f}{spread} ({len(run.trained)})"
-    if len(run.candidates) > 1:
-        scores = [100 * c.val_score for c in run.candidates]
-        text += f", searches {min(scores):.1f} to {max(scores):.1f} on validation"
-    return text
+    return f"{100 * run.mean('test'):.2f}{spread}"
 
 
-def _cost(run: Run) -> str:
-    """Mean seconds of a search and of a training."""
-    search = [s for phase, s in run.seconds.items() if phase.startswith("search")]
-    training = [s for phase, s in run.seconds.items() if phase.startswith(("train", "repeat"))]
-    parts = [f"{sum(p) / len(p):.2f} s" for p in (search, training) if p]
-    return " search, ".join(parts) + (" training" if training else "")
+def _cost(method: Method, run: Run) -> str:
+    """Seconds of a search, or of a training where nothing was searched."""
+    search, training = search_seconds(method, run), _median(run, ("train", "repeat"))
+    return f"{'≈ ' if method.scale != 1 else ''}{search:.2f} s" if search else f"{training:.2f} s training"
 
 
-def _paper(figure: Any) -> str:
-    if figure is None:
+def search_seconds(method: Method, run: Run) -> float:
+    """Of one search, extrapolated where only a part of it was run; 0 where nothing was searched."""
+    return method.scale * _median(run, ("search",))
+
+
+def _median(run: Run, phases: tuple[str, ...]) -> float:
+    return statistics.median([s for phase, s in run.seconds.items() if phase.startswith(phases)] or [0.0])
+
+
+def _theirs(table: Reproduction, method: str, data: str) -> str:
+    """The paper's figure, and those of others who ran the method again."""
+    figure = table.paper.get(method, {}).get(data)
+    parts = [] if figure is None else [_minutes(figure) if table.kind == "cost" else _plus_minus(figure)]
+    parts += [f"{who} {rows[method][data]:.2f}" for who, rows in table.reruns.items() if data in rows.get(method, {})]
+    return ", ".join(parts) or MISSING
+
+
+def _plus_minus(figure: Sequence[float]) -> str:
+    return " ± ".join(f"{number:.2f}" for number in figure)
+
+
+def _minutes(figure: Sequence[float]) -> str:
+    """Minutes in all, and in parentheses those for λ, the weights of the candidates."""
+    return f"{figure[0]:g}{''.join(f' ({part:g})' for part in figure[1:])} min"
+
+
+def _remarks(table: Reproduction, runs: Runs) -> Iterator[str]:
+    """What the figures say of themselves: for a cost, whether the methods come in the paper's order."""
+    if table.kind != "cost":
+        return
+    for data in table.data:
+        ours = {m.name: search_seconds(m, runs[m.name, data]) for m in table.methods if (m.name, data) in runs}
+        names = [name for name, seconds in ours.items() if seconds and data in table.paper.get(name, {})]
+        mine, paper = sorted(names, key=lambda n: ours[n]), sorted(names, key=lambda n: table.paper[n][data][0])
+        word = "as in the paper" if mine == paper else f"in the paper {' < '.join(paper)}"
+        if len(names) > 1:
+            yield f"order on {data}: {' < '.join(mine)}, {word}"
+
+
+def _spread(table: Reproduction, runs: Runs) -> Iterator[Sheet]:
+    """Validation scores of what the searches of one run found, lowest to highest."""
+    rows = []
+    for method in table.methods:
+        found = [runs.get((method.name, data)) for data in table.data]
+        if any(run is not None and len(run.candidates) > 1 for run in found):
+            rows.append((method.name, *(_between(run) for run in found)))
+    if rows:
+        title = "Spread of the searches of a run: validation score in percent of what each found (searches)"
+        yield Sheet(title, ("method", *table.data), tuple(rows))
+
+
+def _between(run: Run | None) -> str:
+    if run is None or len(run.candidates) < 2:
         return MISSING
-    return " ± ".join(f"{number:.2f}" for number in figure) if isinstance(figure, list) else str(figure)
+    scores = [100 * c.val_score for c in run.candidates]
+    return f"{min(scores):.1f} to {max(scores):.1f} ({len(scores)})"
 
 
-def heads(table: Reproduction) -> list[str]:
-    """Heads of the columns."""
-    return ["method", *(f"{data}{what}" for data in table.data for what in ("", ", paper"))]
+def markdown(several: Sequence[Sheet]) -> str:
+    """Markdown tables with their notes."""
+    return "\n".join(_markdown(sheet) for sheet in several)
 
 
-def cells(row: Row) -> list[str]:
-    """A row as text."""
-    return [row.method, *(text for pair in row.cells for text in pair)]
-
-
-def markdown(table: Reproduction, rows: Sequence[Row]) -> str:
-    """A Markdown table with its notes."""
-    lines = ["| " + " | ".join(heads(table)) + " |", "|---|" + "---:|" * (2 * len(table.data))]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |" for row in rows]
-    notes = [f"- {row.method}: {row.note}" for row in rows if row.note]
+def _markdown(sheet: Sheet) -> str:
+    lines = [f"**{sheet.title}**", "", _line(sheet.heads), "|---|" + "---:|" * (len(sheet.heads) - 1)]
+    lines += map(_line, sheet.rows)
+    notes = [f"- {note}" for note in sheet.notes]
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
 
 
-def html(table: Reproduction, rows: Sequence[Row]) -> str:
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def html(several: Sequence[Sheet]) -> str:
     """A page that needs nothing else."""
     style = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem}td,th{padding:.25rem .9rem .25rem 0;text-align:left}"
-    head = "".join(f"<th>{escape(h)}</th>" for h in heads(table))
-    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in cells(row)) + "</tr>" for row in rows)
-    notes = "".join(f"<p>{escape(row.method)}: {escape(row.note)}</p>" for row in rows if row.note)
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(table.title)}</title>'
-        f"<style>{style}</style></head><body><h1>{escape(table.title)}</h1>"
-        f"<table><tr>{head}</tr>{body}</table>{notes}</body></html>\n"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(several[0].title)}</title>'
+        f"<style>{style}</style></head><body>{''.join(map(_html, several))}</body></html>\n"
     )
 
 
-FORMS: Mapping[str, Callable[[Reproduction, Sequence[Row]], str]] = {"md": markdown, "html": html}
+def _html(sheet: Sheet) -> str:
+    head = "".join(f"<th>{escape(h)}</th>" for h in sheet.heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in sheet.rows)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in sheet.notes)
+    return f"<h2>{escape(sheet.title)}</h2><table><tr>{head}</tr>{body}</table>" + (
+        f"<ul>{notes}</ul>" if notes else ""
+    )
+
+
+FORMS: Mapping[str, Callable[[Sequence[Sheet]], str]] = {"md": markdown, "html": html}

@@ -77,6 +77,12 @@ def make_strategy(name: str, options: Mapping[str, Any] | None = None) -> Strate
     return kind(**(options or {}))
 
 
+def known_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options that the strategy `name` has."""
+    known = {f.name for f in fields(STRATEGIES.get(name))}  # type: ignore[arg-type]
+    return {option: value for option, value in options.items() if option in known}
+
+
 def spaces_of(problem: Problem, depth: int, identity_last: bool = False) -> tuple[SearchSpace, ...]:
     """The paper's search space for each target type of the task."""
     return tuple(SearchSpace.dag(problem.graph.schema, t, depth, identity_last) for t in problem.task.target_types)
