@@ -109,6 +109,16 @@ def test_a_strategy_is_searched_once_and_its_meta_graphs_are_kept(
     assert base_of(trials).val_score == pytest.approx(run.mean("val"))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_of_several_searches_the_best_by_validation_is_tuned(classification: Problem, seed: int) -> None:
+    plan = replace(RANDOM, search_seeds=3, seed=seed)
+    run = Experiment(plan, classification).execute().run
+    scores = [candidate.val_score for candidate in run.candidates]
+    assert len(set(scores)) > 1
+    base = base_of(tune(classification, plan, Tuning(2, seed=seed)))
+    assert base.val_score == pytest.approx(max(scores)) == pytest.approx(run.mean("val"))
+
+
 def test_tuning_follows_from_its_seed(classification: Problem) -> None:
     one, same, other = (tune(classification, MLP, Tuning(5, seed=seed)) for seed in (1, 1, 2))
     assert one == same

@@ -79,7 +79,8 @@ class Tuned:
 def tune(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
     """Every trial, best first; one is always the plan as it is, so tuning never makes validation worse.
 
-    A strategy searches once, as the plan says, and what it found is kept: only its training is tuned.
+    A strategy searches once, as the plan says: what its searches find is trained, and the best by validation is kept.
+    Only the training of that is tuned.
     """
     metagraphs = () if plan.baseline else plan.metagraphs or _searched(problem, plan, tuning.seed)
     draw = random.Random(derive_seed(tuning.seed, "tuning", plan.baseline or plan.strategy))
@@ -122,11 +123,19 @@ def _drawn(draw: random.Random, tunable: Mapping[str, Sequence[Any]]) -> tuple[d
 
 
 def _searched(problem: Problem, plan: Plan, seed: int) -> tuple[MetaGraph, ...]:
+    """What the searches of a plan find; of several, what is best on validation once trained."""
     strategy = make_strategy(plan.strategy, plan.strategy_options)
-    search = strategy.start(problem, plan.depth, plan.train, derive_seed(seed, "search", 0))
-    while not search.done:
-        search.advance()
-    return search.found()
+    best: tuple[float, tuple[MetaGraph, ...]] = (-math.inf, ())
+    for number in range(plan.search_seeds):
+        search = strategy.start(problem, plan.depth, plan.train, derive_seed(seed, "search", number))
+        while not search.done:
+            search.advance()
+        if plan.search_seeds == 1:
+            return search.found()
+        job = _start(problem, plan, search.found(), {}, {}, seed)
+        _train(job, 1.0)
+        best = max(best, (job.best_score, search.found()), key=lambda found: found[0])
+    return best[1]
 
 
 def _start(

@@ -120,7 +120,9 @@ def test_several_runs_at_a_time_and_one_that_fails(plan: Path, monkeypatch: pyte
     (out / taken.name).write_text("in the way")
     answer = reproduce(plan, *arguments, "--jobs", 2)
     assert (answer.code, answer.out) == (2, "")
-    assert "error: what does not need them is done and kept, but 1 failed: mlp on academic:120: a run needs" in answer.err
+    assert (
+        "error: what does not need them is done and kept, but 1 failed: mlp on academic:120: a run needs" in answer.err
+    )
     assert content(done) == content(plan.parent / "before" / done.name)
     written = (out / "classification.md").read_text(encoding="utf-8")
     assert "| mlp | - | - |" in written

@@ -42,7 +42,7 @@ def test_the_command_that_is_shown_trains_with_it(method: str, kind: str, tmp_pa
     slow = (*QUICK, "-s", "max_epochs=25", "-s", "lr=1e-7")
     answer = diffmg("tune", method, "academic:120", "--budget", 4, "--out", path, *slow)
     (command,) = re.findall(r"^train with it: diffmg (.*)$", answer.out, re.M)
-    assert diffmg(*shlex.split(command), "--device", "cpu", "--search-seeds", 1, "--out", tmp_path / "run").code == 0
+    assert diffmg(*shlex.split(command), "--device", "cpu", "--out", tmp_path / "run").code == 0
     run, best = read(tmp_path / "run"), read_tuned(path)
     assert best.settings["lr"] != 1e-7
     plan = Plan("", **{kind: method}, train=TrainSettings(dim=8, max_epochs=25))
@@ -50,7 +50,8 @@ def test_the_command_that_is_shown_trains_with_it(method: str, kind: str, tmp_pa
     assert [run["plan"][n] for n in ("train", kind, "baseline_options")] == [
         wanted[n] for n in ("train", kind, "baseline_options")
     ]
-    assert run["trained"][0]["val"]["macro_f1"] == pytest.approx(best.val_score)
+    reached = run["trained"][0]["val"]["macro_f1"]
+    assert reached == pytest.approx(best.val_score) or (kind == "strategy" and reached > best.val_score)
 
 
 def test_only_the_best_ten_are_shown() -> None:
