@@ -78,7 +78,18 @@ def seeds() -> str:
     return "\n".join(rows)
 
 
-TABLES = {"summary": summary, "seeds": seeds} | speed_tables.TABLES
+def memory() -> str:
+    """The most memory that training a baseline took on the CPU, libraries and network included."""
+    path = HERE / "results" / "memory.json"
+    found = read_json(path, "a result file")
+    data = list(next(iter(found["peak_bytes"].values())))
+    rows = ["| " + " | ".join(["peak, GB", *data]) + " |", "|---|" + "---:|" * len(data)]
+    for method, peaks in found["peak_bytes"].items():
+        rows.append("| " + " | ".join([method, *(f"{peaks[name] / 1e9:.2f}" for name in data)]) + " |")
+    return "\n".join([*rows, "", f"`{found['command']}`; {found['device']}."])
+
+
+TABLES = {"summary": summary, "seeds": seeds, "memory": memory} | speed_tables.TABLES
 TABLES |= {name: partial(reproduced, name) for name in REPRODUCED}
 
 

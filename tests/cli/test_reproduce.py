@@ -141,6 +141,19 @@ def test_the_table_is_put_into_a_document(plan: Path) -> None:
     assert document.read_text(encoding="utf-8") == text.replace("old", table.strip())
 
 
+def test_pictures_are_put_beside_the_document(plan: Path) -> None:
+    plan.write_text(TABLE.replace('"accuracy"', '"architectures"'), encoding="utf-8")
+    document = plan.parent / "docs" / "page.md"
+    document.parent.mkdir()
+    document.write_text("<!-- table: classification -->\n<!-- end -->\n", encoding="utf-8")
+    answer = reproduce(plan, "--data", "academic:120", "--methods", "mlp", "random", "--into", document)
+    assert answer.code == 0
+    (picture,) = (document.parent / "figures").iterdir()
+    assert picture.name == "random-academic-120.svg"
+    assert picture.read_bytes() == (plan.parent / "out" / picture.name).read_bytes()
+    assert f"written to {picture}\n" in answer.out
+
+
 def test_a_document_that_changes_meanwhile_keeps_the_change(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = plan.parent / "README.md"
     text = "<!-- table: classification -->\n<!-- end -->\n"

@@ -34,7 +34,7 @@ def test_tables_of_numbers_have_none(done):
 def test_curves_show_every_epoch_of_the_first_training_of_each_method(done):
     folder, runs = done
     ((name, picture),) = figures(table("curves"), runs, folder).items()
-    assert name == "curves-shop:160.svg"
+    assert name == "curves-shop-160.svg"
     lines = [e.get("points", "").split() for e in ElementTree.fromstring(picture).iter() if e.tag.endswith("polyline")]
     assert [len(line) for line in lines] == [6, 6]
     words = re.findall(r">([^<>]+)</text>", picture)
@@ -53,13 +53,13 @@ def first(folder: Path) -> list[dict]:
 def test_meta_graphs_are_drawn_for_methods_that_have_one(done):
     folder, runs = done
     found = figures(table("architectures"), runs, folder)
-    assert list(found) == ["random-shop:160.svg"]
-    assert ElementTree.fromstring(found["random-shop:160.svg"]).tag.endswith("svg")
+    assert list(found) == ["random-shop-160.svg"]
+    assert ElementTree.fromstring(found["random-shop-160.svg"]).tag.endswith("svg")
 
 
 def test_runs_that_are_not_there_leave_no_line(done):
     folder, runs = done
     some = {key: run for key, run in runs.items() if key[0] == "gcn"}
-    picture = figures(table("curves"), some, folder)["curves-shop:160.svg"]
+    picture = figures(table("curves"), some, folder)["curves-shop-160.svg"]
     assert picture.count("<polyline") == 1
-    assert figures(table("curves"), {}, folder) == {"curves-shop:160.svg": ""}
+    assert figures(table("curves"), {}, folder) == {"curves-shop-160.svg": ""}

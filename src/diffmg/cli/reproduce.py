@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from diffmg.cli import common
 from diffmg.cli.common import SeveralWords, console, say
+
+if TYPE_CHECKING:
+    from diffmg.reproduction import Sheet
 
 PLANS = {
     "classification": "Macro F1 of every method on DBLP, ACM and IMDB.",
@@ -21,6 +24,9 @@ PLANS = {
     "ablation": "DiffMG with other exploration, on one level, and with all candidates.",
 }
 """Names of the plan files, with what they are."""
+
+PICTURES = "figures"
+"""Folder of a document's pictures."""
 
 Data = Annotated[
     list[str] | None, typer.Option("--data", metavar="DATA...", help="Only these data sets.", show_default="all")
@@ -38,7 +44,11 @@ PlanFile = Annotated[
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Runs at a time, each in a process of its own.")]
 Document = Annotated[
     Path | None,
-    typer.Option("--into", help="Also put the table into this document, where it has a place.", show_default="none"),
+    typer.Option(
+        "--into",
+        help="Also put the table into this document, where it has a place, and pictures into `figures` beside it.",
+        show_default="none",
+    ),
 ]
 Folder = Annotated[Path, typer.Option("--out", help="Folder of the runs and tables; what is done there is kept.")]
 
@@ -63,6 +73,15 @@ def _document(path: Path | None, name: str) -> str:
     return text
 
 
+def _show(sheet: Sheet) -> None:
+    shown = Table(*sheet.heads, title=sheet.title, title_justify="left")
+    for row in sheet.rows:
+        shown.add_row(*row)
+    console.print(shown)
+    for note in sheet.notes:
+        say(f"- {note}")
+
+
 def _command(name: str) -> Callable[..., None]:
     def reproduce(
         data: Data = None,
@@ -77,7 +96,7 @@ def _command(name: str) -> Callable[..., None]:
         data_root: common.DataRoot = None,
     ) -> None:
         from diffmg.files import make_folder, write_text
-        from diffmg.reproduction import FORMS, carry_out, figures, read_reproduction, sheets
+        from diffmg.reproduction import FORMS, carry_out, figures, filled, read_reproduction, sheets
 
         whole = read_reproduction(plan or Path("benchmarks") / f"ding2021_{name}.toml")
         table = whole.part(data or [], methods or [], seeds)
@@ -95,20 +114,16 @@ def _command(name: str) -> Callable[..., None]:
             say(f"{method.name} on {on}: {100 * run.mean('test'):.2f}", common.errors)
             for form, render in FORMS.items():
                 write_text(out / f"{name}.{form}", render(sheets(table, runs)))
+        places = [out] if into is None else [out, into.parent / PICTURES]
         for file, picture in figures(table, runs, out).items():
-            write_text(out / file, picture)
-            say(f"written to {out / file}")
+            for place in places:
+                make_folder(place)
+                write_text(place / file, picture)
+                say(f"written to {place / file}")
         for sheet in sheets(table, runs):
-            shown = Table(*sheet.heads, title=sheet.title, title_justify="left")
-            for row in sheet.rows:
-                shown.add_row(*row)
-            console.print(shown)
-            for note in sheet.notes:
-                say(f"- {note}")
+            _show(sheet)
         say(f"written to {out / name}.md and .html")
         if into is not None:
-            from diffmg.reproduction import filled
-
             write_text(into, filled(_document(into, name), {name: FORMS["md"](sheets(table, runs))}))
             say(f"put into {into}")
 

@@ -9,7 +9,7 @@ from diffmg.drawing import draw_all
 from diffmg.plan import Plan
 from diffmg.report.curves import curves_svg
 from diffmg.reproduction.carrying import folder_of
-from diffmg.reproduction.spec import Reproduction
+from diffmg.reproduction.spec import Reproduction, plain_name
 from diffmg.run import Run, read_history
 
 Runs = Mapping[tuple[str, str], Run]
@@ -19,9 +19,13 @@ Runs = Mapping[tuple[str, str], Run]
 def figures(table: Reproduction, runs: Runs, folder: Path) -> dict[str, str]:
     """Pictures by file name: none for a table of numbers."""
     if table.kind == "curves":
-        return {f"curves-{data}.svg": _curves(table, runs, folder, data) for data in table.data}
+        return {f"curves-{plain_name(data)}.svg": _curves(table, runs, folder, data) for data in table.data}
     if table.kind == "architectures":
-        return {f"{name}-{data}.svg": draw_all(r.metagraphs, "svg") for (name, data), r in runs.items() if r.metagraphs}
+        return {
+            f"{name}-{plain_name(data)}.svg": draw_all(r.metagraphs, "svg")
+            for (name, data), r in runs.items()
+            if r.metagraphs
+        }
     return {}
 
 
