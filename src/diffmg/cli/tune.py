@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from diffmg.cli import common
 from diffmg.cli.common import console, say
+
+if TYPE_CHECKING:
+    from diffmg.plan import Plan
 
 
 def tune(
@@ -27,26 +30,12 @@ def tune(
     data_seed: common.DataSeed = 0,
 ) -> None:
     """Choose learning rate, weight decay, dropout and a method's own options by validation."""
-    from diffmg.baselines import BASELINES
-    from diffmg.cli.running import defaults
     from diffmg.device import resolve_device
-    from diffmg.errors import unknown
-    from diffmg.plan import Plan, settings_from
     from diffmg.sources import open_problem
-    from diffmg.strategies import STRATEGIES
-    from diffmg.train import TrainSettings
     from diffmg.tuning import Tuning, chosen, to_toml, write_tuned
     from diffmg.tuning import tune as tuned
 
-    rivals, searches = dict(BASELINES.items()), dict(STRATEGIES.items())
-    if method not in {**rivals, **searches}:
-        raise unknown("method", method, [*rivals, *searches])
-    tuning = Tuning(budget, how, seed)  # type: ignore[arg-type]
-    if method in rivals:
-        plan = Plan(name, baseline=method, train=settings_from(TrainSettings(), common.parse_pairs(setting)))
-    else:
-        options, base = defaults(name, method, None, setting)
-        plan = Plan(name, strategy=method, strategy_options=options, train=base)
+    plan, tuning = _plan(method, name, setting), Tuning(budget, how, seed)  # type: ignore[arg-type]
     problem = open_problem(name, root=data_root, seed=data_seed).to(resolve_device(device))
     trials = tuned(problem, plan, tuning)
     table = Table("validation", "epochs", "settings", "options", title=f"{method} on {name}", title_justify="left")
@@ -60,7 +49,25 @@ def tune(
     else:
         write_tuned(out, best)
         say(f"written to {out}")
-    kind = "--baseline" if method in rivals else "--strategy"
+    kind = "--baseline" if plan.baseline else "--strategy"
     pairs = [f"--set {n}={v}" for n, v in {**common.parse_pairs(setting), **best.settings}.items()]
     pairs += [f"--baseline-option {n}={v}" for n, v in best.baseline_options.items()]
     say(f"train with it: diffmg fit {name} {kind} {method} {' '.join(pairs)}")
+
+
+def _plan(method: str, name: str, setting: list[str] | None) -> Plan:
+    """The plan that is tuned: of a baseline, or of a strategy."""
+    from diffmg.baselines import BASELINES
+    from diffmg.cli.running import defaults
+    from diffmg.errors import unknown
+    from diffmg.plan import Plan, settings_from
+    from diffmg.strategies import STRATEGIES
+    from diffmg.train import TrainSettings
+
+    rivals, searches = dict(BASELINES.items()), dict(STRATEGIES.items())
+    if method in rivals:
+        return Plan(name, baseline=method, train=settings_from(TrainSettings(), common.parse_pairs(setting)))
+    if method in searches:
+        options, base = defaults(name, method, None, setting)
+        return Plan(name, strategy=method, strategy_options=options, train=base)
+    raise unknown("method", method, [*rivals, *searches])
