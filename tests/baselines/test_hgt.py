@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def first_states(model, world: World) -> dict[str, Tensor]:
     for node_type, projection in zip(model.types, model.projections, strict=True):
         x = world.features.get(node_type, np.eye(world.num_nodes[node_type]))
         x = torch.from_numpy(np.asarray(x if isinstance(x, np.ndarray) else x.toarray(), np.float64))
-        states[node_type] = x @ projection.weight + projection.bias
+        states[node_type] = torch.tanh(x @ projection.weight + projection.bias)
     return states
 
 
@@ -59,7 +59,11 @@ def next_state(layer, world: World, states, node_type: str, v: int) -> Tensor:
     place = layer.reached.index(node_type)
     gate, out = torch.sigmoid(layer.gates[place]), layer.outputs[place]
     activated = torch.nn.functional.gelu(total.flatten())
-    return gate * (activated @ out.weight + out.bias) + (1 - gate) * states[node_type][v]
+    z = gate * (activated @ out.weight + out.bias) + (1 - gate) * states[node_type][v]
+    norm = layer.norms[place]
+    if isinstance(norm, torch.nn.Identity):
+        return z
+    return (z - z.mean()) / (z.var(correction=0) + norm.eps) ** 0.5 * norm.weight + norm.bias
 
 
 def oracle(model, world: World, problem: Problem) -> list[Tensor]:
@@ -73,9 +77,13 @@ def oracle(model, world: World, problem: Problem) -> list[Tensor]:
 
 @pytest.mark.parametrize("make", [small_classification, small_recommendation])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_outputs_and_gradients_are_those_of_the_formula_edge_by_edge(make, layers):
-    problem = make()
-    model = HGT(layers=layers, heads=2).build(problem, SETTINGS, seed=3).double()
+@pytest.mark.parametrize("layer_norm", [True, False])
+def test_outputs_and_gradients_are_those_of_the_formula_edge_by_edge(make, layers, layer_norm):
+    problem, settings = make(), replace(SETTINGS, layer_norm=layer_norm)
+    model = HGT(layers=layers, heads=2).build(problem, settings, seed=3).double()
+    with torch.no_grad():
+        for p in (p for layer in model.layers for p in layer.norms.parameters()):
+            p += 0.5 * torch.rand(p.shape, generator=torch.Generator().manual_seed(len(p)))
     outputs = model(in_double(problem).graph)
     expected = oracle(model, small_world(), problem)
     parameters = list(model.parameters())
@@ -111,7 +119,7 @@ def test_a_target_that_nothing_reaches_is_classified_by_its_features():
     problem = Problem(graph, task)
     model = HGT(heads=2).build(problem, SETTINGS, seed=0)
     assert len(model.layers) == 0
-    torch.testing.assert_close(model(graph)[0], model.head(model.projections[0](None)))
+    torch.testing.assert_close(model(graph)[0], model.head(model.projections[0](None).tanh()))
 
 
 @pytest.mark.parametrize("make", [small_classification, small_recommendation])

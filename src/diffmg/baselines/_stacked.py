@@ -45,9 +45,12 @@ class StackedModel(nn.Module, ABC):
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """What the task scores: logits, or the representations of users and of items."""
-        projected = [p(graph.features.get(t)) for p, t in zip(self.projections, self.types, strict=True)]
-        z = self.encode(self.drop(torch.cat(projected), generator), generator)
+        z = self.encode(self.drop(self.project(graph), generator), generator)
         return tuple(self.head(self.rows(z, t)) for t in self.targets)
+
+    def project(self, graph: HeteroGraph) -> Tensor:
+        """Features of all nodes as (nodes, dim)."""
+        return torch.cat([p(graph.features.get(t)) for p, t in zip(self.projections, self.types, strict=True)])
 
     def drop(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """Dropout while training."""

@@ -38,8 +38,9 @@ class HGT(Baseline):
 
     Per type maps to keys, queries and values; per relation and head a matrix for attention, one for messages and a
     prior; softmax over all edges into a node, whatever their relation; then GELU, a map per type, dropout, and a gated
-    residual (the gate is the authors' program's; the paper adds without one). A type that nothing reaches keeps its
-    state. Only what can reach the target types is built, layer by layer. Left out: relative temporal encoding (the
+    residual. As in the authors' program, tanh follows the projection, the residual has a gate, and LayerNorm, one per
+    type, follows it (where the settings have it); the paper has none of the three. A type that nothing reaches keeps
+    its state. Only what can reach the target types is built, layer by layer. Left out: relative temporal encoding (the
     networks have no times), sampling of subgraphs, and weights of edges, which the method has no place for.
     """
 
@@ -69,7 +70,11 @@ class _Network(StackedModel):
         super().__init__(problem, settings, seed, types=levels[0])
         draw = seeded("cpu", seed, "layers")
         relations = [[r for t in level for r in graph.schema.into(t)] for level in levels[1:]]
-        self.layers = nn.ModuleList(_Layer(graph, rs, settings.dim, options.heads, draw) for rs in relations if rs)
+        self.layers = nn.ModuleList(_Layer(graph, rs, settings, options.heads, draw) for rs in relations if rs)
+
+    def project(self, graph: HeteroGraph) -> Tensor:
+        """Features of all nodes as (nodes, dim), between -1 and 1."""
+        return super().project(graph).tanh()
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """Rows of the target types."""
@@ -86,9 +91,15 @@ class _Layer(nn.Module):
     """
 
     def __init__(
-        self, graph: HeteroGraph, relations: Sequence[Relation], dim: int, heads: int, draw: torch.Generator
+        self,
+        graph: HeteroGraph,
+        relations: Sequence[Relation],
+        settings: TrainSettings,
+        heads: int,
+        draw: torch.Generator,
     ) -> None:
         super().__init__()
+        dim = settings.dim
         self.relations, self.heads, self.width = tuple(relations), heads, dim // heads
         self.sources = tuple(dict.fromkeys(r.source for r in relations))
         self.reached = tuple(dict.fromkeys(r.target for r in relations))
@@ -98,6 +109,8 @@ class _Layer(nn.Module):
         self.attention, self.messages = (nn.Parameter(glorot(*shape, generator=draw)) for _ in range(2))
         self.prior = nn.Parameter(torch.ones(len(relations), heads, 1, 1))
         self.gates = nn.Parameter(torch.ones(len(self.reached)))
+        norm = nn.LayerNorm if settings.layer_norm else nn.Identity
+        self.norms = nn.ModuleList(norm(dim) for _ in self.reached)
         self.edges = HeldPairs(_edges(graph, relations, self.reached, heads))
 
     def forward(self, states: States, drop: Callable[[Tensor], Tensor]) -> States:
@@ -109,8 +122,9 @@ class _Layer(nn.Module):
         sums = attend(by_head[0], by_head[1], by_head[2], self.edges.pairs)
         parts = F.gelu(sums.view(-1, keys.shape[1])).split_with_sizes([len(q) for q in queries])
         after = dict(states)
-        for t, part, output, gate in zip(self.reached, parts, self.outputs, self.gates.sigmoid(), strict=True):
-            after[t] = gate * drop(output(part)) + (1 - gate) * states[t]
+        ends = zip(self.reached, parts, self.outputs, self.norms, self.gates.sigmoid(), strict=True)
+        for t, part, output, norm, gate in ends:
+            after[t] = norm(gate * drop(output(part)) + (1 - gate) * states[t])
         return after
 
     def _sent(self, states: States, maps: nn.ModuleList, matrices: Tensor) -> Tensor:
