@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffmg.errors import DiffmgError
-from diffmg.reproduction import Method, Reproduction, carry_out, carrying, done_runs
+from diffmg.reproduction import Method, Reproduction, carry_out, carrying, done_runs, tasks
 from diffmg.run import Run
 from diffmg.train import Quiet, Watch
 
@@ -95,10 +95,10 @@ def test_whoever_stops_listening_leaves_what_has_not_begun(tmp_path: Path) -> No
 
 def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = []
-    monkeypatch.setattr(carrying.torch, "get_num_threads", lambda: 8)
-    monkeypatch.setattr(carrying.torch, "set_num_threads", threads.append)
+    monkeypatch.setattr(tasks.torch, "get_num_threads", lambda: 8)
+    monkeypatch.setattr(tasks.torch, "set_num_threads", threads.append)
     for jobs in (2, 3, 20):
-        carrying._share_cores(jobs)
+        tasks.share_cores(jobs)
     assert threads == [4, 2, 1]
 
 

@@ -1,0 +1,69 @@
+"""Tasks that are done one by one, or several at a time in processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+
+import torch
+
+from diffmg.errors import DiffmgError
+from diffmg.train import Quiet, Watch
+
+Watching = Callable[[str], Watch]
+"""From the metric of what is trained to who is told how it goes."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to do, in this process or another: the work must be a function of a module, with its arguments."""
+
+    name: str
+    work: Callable[[Watching], None]
+    after: str | None = None
+    """The task that must be done before."""
+
+
+def do_all(tasks: Sequence[Task], jobs: int, watch: Callable[[str, str], Watch]) -> Iterator[str]:
+    """Do the tasks, so many at a time; yields the name of each when it is done. `watch` is for a single job."""
+    return _one_by_one(tasks, watch) if jobs == 1 else _side_by_side(tasks, jobs)
+
+
+def _one_by_one(tasks: Sequence[Task], watch: Callable[[str, str], Watch]) -> Iterator[str]:
+    """In this process; the first that fails ends it."""
+    for task in tasks:
+        task.work(partial(watch, task.name))
+        yield task.name
+
+
+def _side_by_side(tasks: Sequence[Task], jobs: int) -> Iterator[str]:
+    """In processes of their own; one that fails stops only what comes after it."""
+    failed: dict[str, BaseException] = {}
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=share_cores, initargs=(jobs,))
+    try:
+        running = {pool.submit(task.work, _quietly): task for task in tasks if task.after is None}
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                task, error = running.pop(future), future.exception()
+                if error is None:
+                    running |= {pool.submit(t.work, _quietly): t for t in tasks if t.after == task.name}
+                    yield task.name
+                else:
+                    failed[task.name] = error
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C, what has not begun is left
+    if failed:
+        reasons = "; ".join(f"{name}: {error}" for name, error in failed.items())
+        raise DiffmgError(f"what does not need them is done and kept, but {len(failed)} failed: {reasons}")
+
+
+def share_cores(jobs: int) -> None:
+    """Leave each of so many processes its part of the cores."""
+    torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
+
+
+def _quietly(_metric: str) -> Watch:
+    return Quiet()
