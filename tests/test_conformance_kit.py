@@ -57,7 +57,7 @@ class Sound(Baseline):
     network: type[Network] = Network
 
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
-        self.check(problem)
+        self.check(problem, settings)
         return self.network(problem, settings, seed)
 
 

@@ -64,7 +64,7 @@ class Experiment:
         self.strategy = make_strategy(plan.strategy, plan.strategy_options)
         self.baseline = make_baseline(plan.baseline, plan.baseline_options) if plan.baseline else None
         if self.baseline is not None:
-            self.baseline.check(self.problem)
+            self.baseline.check(self.problem, plan.train)
         self.seconds: dict[str, float] = {}
         self.jobs: list[Search | ModelTraining] = []
         self.finished: dict[tuple[tuple[MetaGraph, ...], int], ModelTraining] = {}

@@ -158,6 +158,21 @@ BAD_INPUT = [
         ["fit", "academic:120", "--baseline", "popularity"],
         "'popularity' can do Recommendation, but got NodeClassification; see `diffmg list`",
     ),
+    *(
+        (["fit", "academic:120", "--baseline", method, "--baseline-option", f"heads={heads}"], f"and heads={heads};")
+        for method in ("gat", "han", "hgt", "magnn", "simple_hgn")
+        for heads in (7, 128)
+    ),
+    *(
+        (["fit", "academic:120", "--baseline", method, "--baseline-option", f'paths=["{path}"]'], words)
+        for method in ("han", "magnn", "metapath2vec")
+        for path, words in {
+            "author -> actor -> author": "unknown node type 'actor'; did you mean 'author'?",
+            "author -> venue -> author": "a meta path must follow relations of the network, but got 'author -> venue'",
+            "paper -> author -> paper": "a meta path must start and end at the same target type, one of ['author']",
+        }.items()
+    ),
+    (["fit", "academic:120", "--baseline", "magnn", "-s", "dim=9", "--baseline-option", "heads=3"], "must be even"),
     (
         ["fit", "academic:120", "--baseline", "gcn", "--metagraph", "venue.json"],
         "a baseline has no meta graph, but got 'gcn' and 1 of them",

@@ -33,8 +33,8 @@ class Baseline(ABC):
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model on the problem's device; its parameters follow from the seed alone."""
 
-    def check(self, problem: Problem) -> None:
-        """Raise if the method cannot do the task."""
+    def check(self, problem: Problem, settings: TrainSettings) -> None:  # noqa: ARG002
+        """Raise, before anything is computed, if the method cannot do the task, or not with these settings."""
         if not isinstance(problem.task, self.tasks):
             name = BASELINES.name_of(type(self))
             can = " or ".join(t.__name__ for t in self.tasks)

@@ -50,7 +50,7 @@ class GTN(Baseline):
 
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem)
+        self.check(problem, settings)
         return _Network(self, problem, settings, seed).to(problem.graph.device)
 
 

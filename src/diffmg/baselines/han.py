@@ -62,10 +62,15 @@ class HAN(Baseline):
         }
         check_rules(self, rules)
 
+    def check(self, problem: Problem, settings: TrainSettings) -> None:
+        """Also the heads must share out the columns, and meta paths must lead to every target type."""
+        super().check(problem, settings)
+        check_heads(settings.dim, self.heads)
+        paths_by_target(problem.graph, problem.task.target_types, self.paths, self.longest)
+
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem)
-        check_heads(settings.dim, self.heads)
+        self.check(problem, settings)
         return _Network(self, problem, settings, seed).to(problem.graph.device)
 
 

@@ -45,7 +45,7 @@ class LightGCN(Baseline):
 
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem)
+        self.check(problem, settings)
         matrix = both_sides_normalised(observed_choices(problem))
         return _Network(matrix, self.layers, settings.dim, seed).to(problem.graph.device)
 

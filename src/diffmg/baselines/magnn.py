@@ -72,12 +72,17 @@ class MAGNN(Baseline):
         }
         check_rules(self, rules)
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
-        """A fresh model."""
-        self.check(problem)
+    def check(self, problem: Problem, settings: TrainSettings) -> None:
+        """Also columns come in pairs, the heads must share them out, and meta paths must lead to every target type."""
+        super().check(problem, settings)
         check_heads(settings.dim, self.heads)
         if settings.dim % 2:
             raise DiffmgError(f"`dim` must be even, since states are complex numbers, but got dim={settings.dim}")
+        paths_by_target(problem.graph, problem.task.target_types, self.paths, self.longest)
+
+    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+        """A fresh model."""
+        self.check(problem, settings)
         paths = paths_by_target(problem.graph, problem.task.target_types, self.paths, self.longest)
         return _Network(self, paths, problem, settings, seed).to(problem.graph.device)
 

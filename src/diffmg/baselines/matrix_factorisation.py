@@ -32,7 +32,7 @@ class MatrixFactorisation(Baseline):
 
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem)
+        self.check(problem, settings)
         counts = [problem.graph.num_nodes[t] for t in problem.task.target_types]
         return _Network(counts[0], counts[1], settings.dim, seed).to(problem.graph.device)
 

@@ -74,9 +74,14 @@ class Metapath2Vec(Baseline):
         rules = {f"{name} >= {value}": getattr(self, name) >= value for name, value in least.items()}
         check_rules(self, rules | {"rate > 0": self.rate > 0})
 
+    def check(self, problem: Problem, settings: TrainSettings) -> None:
+        """Also meta paths must lead to every target type."""
+        super().check(problem, settings)
+        paths_by_target(problem.graph, problem.task.target_types, self.paths, self.longest)
+
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model, its embeddings trained."""
-        self.check(problem)
+        self.check(problem, settings)
         graph, targets = problem.graph, problem.task.target_types
         starts, vectors = starts_of(graph), self.vectors(problem, settings.dim, seed)
         towers = [vectors[starts[t] : starts[t] + graph.num_nodes[t]] for t in targets]

@@ -31,7 +31,7 @@ class Popularity(Baseline):
 
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:  # noqa: ARG002
         """A fresh model; nothing in it is drawn."""
-        self.check(problem)
+        self.check(problem, settings)
         return _Network(observed_choices(problem)).to(problem.graph.device)
 
 

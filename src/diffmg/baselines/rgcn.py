@@ -46,7 +46,7 @@ class RGCN(Baseline):
 
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem)
+        self.check(problem, settings)
         return _Network(self, problem, settings, seed).to(problem.graph.device)
 
 

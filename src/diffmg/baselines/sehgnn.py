@@ -54,7 +54,7 @@ class SeHGNN(Baseline):
 
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model, with the averages it reads."""
-        self.check(problem)
+        self.check(problem, settings)
         fixed = fixed_features(problem.graph, settings.dim, seed)
         return _Network(self, problem, fixed, settings, seed).to(problem.graph.device)
 

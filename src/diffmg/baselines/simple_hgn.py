@@ -66,10 +66,14 @@ class SimpleHGN(Baseline):
         }
         check_rules(self, rules)
 
+    def check(self, problem: Problem, settings: TrainSettings) -> None:
+        """Also the heads must share out the columns."""
+        super().check(problem, settings)
+        check_heads(settings.dim, self.heads)
+
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem)
-        check_heads(settings.dim, self.heads)
+        self.check(problem, settings)
         return _Network(self, problem, settings, seed).to(problem.graph.device)
 
 

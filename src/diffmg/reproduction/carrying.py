@@ -124,7 +124,7 @@ def _unchosen(table: Reproduction, cells: Sequence[tuple[Method, str]]) -> dict[
 def _check(plan: Plan, problem: Problem) -> None:
     """Raise before anything is trained if a method cannot be made or cannot do the task."""
     if plan.baseline:
-        make_baseline(plan.baseline, plan.baseline_options).check(problem)
+        make_baseline(plan.baseline, plan.baseline_options).check(problem, plan.train)
     else:
         make_strategy(plan.strategy, plan.strategy_options)
 
