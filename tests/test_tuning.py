@@ -119,6 +119,32 @@ def test_of_several_searches_the_best_by_validation_is_tuned(classification: Pro
     assert base.val_score == pytest.approx(max(scores)) == pytest.approx(run.mean("val"))
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("first", [1, 2, 5])
+def test_a_larger_budget_builds_upon_a_smaller_one(classification: Problem, first: int, seed: int) -> None:
+    small, large = Tuning(first, seed=seed), Tuning(6, seed=seed)
+    before = chosen(tune(classification, SLOW, small), SLOW, small)
+    assert before.begins(large)
+    more = tune(classification, SLOW, large, first)
+    assert len(more) == 6 - first
+    whole = tune(classification, SLOW, large)
+    assert chosen(more, SLOW, large, before) == chosen(whole, SLOW, large)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Tuning(6), Tuning(6)),
+        (Tuning(7), Tuning(6)),
+        (Tuning(2, seed=1), Tuning(6)),
+        (Tuning(2, "halving"), Tuning(6)),
+        (Tuning(2), Tuning(6, "halving")),
+    ],
+)
+def test_other_tunings_are_not_built_upon(before: Tuning, after: Tuning) -> None:
+    assert not Tuned(before.budget, before.how, before.seed, 0.5, 0.5).begins(after)
+
+
 def test_tuning_follows_from_its_seed(classification: Problem) -> None:
     one, same, other = (tune(classification, MLP, Tuning(5, seed=seed)) for seed in (1, 1, 2))
     assert one == same

@@ -70,14 +70,18 @@ class Tuned:
         settings_from(TrainSettings(), dict(self.settings))
         dict(self.baseline_options)
 
+    def begins(self, tuning: Tuning) -> bool:
+        """Whether its trials are the first ones of that tuning."""
+        return self.budget < tuning.budget and (self.how, tuning.how, self.seed) == ("random", "random", tuning.seed)
+
     def applied(self, plan: Plan) -> Plan:
         """The plan with what was chosen."""
         options = {**plan.baseline_options, **self.baseline_options}
         return replace(plan, train=replace(plan.train, **self.settings), baseline_options=options)
 
 
-def tune(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
-    """Every trial, best first; one is always the plan as it is, so tuning never makes validation worse.
+def tune(problem: Problem, plan: Plan, tuning: Tuning, tried: int = 0) -> list[Trial]:
+    """Every trial after the first `tried`, best first; the very first is the plan as it is.
 
     A strategy searches once, as the plan says: what its searches find is trained, and the best by validation is kept.
     Only the training of that is tuned.
@@ -87,6 +91,7 @@ def tune(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
     tunable = BASELINES.get(plan.baseline).tunable if plan.baseline else {}
     drawn: list[tuple[dict[str, Any], dict[str, Any]]] = [({}, {})]
     drawn += [_drawn(draw, tunable) for _ in range(tuning.budget - 1)]
+    drawn = drawn[tried:]
     train = _all_to_the_end if tuning.how == "random" else _by_halving
     jobs = (_start(problem, plan, metagraphs, settings, options, tuning.seed) for settings, options in drawn)
     trials = [Trial(s, o, *shown) for (s, o), shown in zip(drawn, train(jobs), strict=True)]
@@ -153,11 +158,14 @@ def _start(
     return ModelTraining(problem, baseline.build(problem, train, train_seed), train, train_seed)
 
 
-def chosen(trials: Sequence[Trial], plan: Plan, tuning: Tuning) -> Tuned:
-    """The best trial, written out in full."""
-    best, base = trials[0], next(t for t in trials if not t.settings)
+def chosen(trials: Sequence[Trial], plan: Plan, tuning: Tuning, before: Tuned | None = None) -> Tuned:
+    """The best trial, written out in full, or what was chosen from trials before these if none is better."""
+    best = max(trials, key=lambda trial: trial.val_score)
+    base = before.base_val_score if before else next(t.val_score for t in trials if not t.settings)
+    if before and before.val_score >= best.val_score:
+        return replace(before, budget=tuning.budget)
     settings = {n: asdict(plan.train)[n] for n in ("lr", "weight_decay", "dropout")} | dict(best.settings)
-    return Tuned(tuning.budget, tuning.how, tuning.seed, best.val_score, base.val_score, settings, best.options)
+    return Tuned(tuning.budget, tuning.how, tuning.seed, best.val_score, base, settings, best.options)
 
 
 def to_toml(tuned: Tuned) -> str:

@@ -25,7 +25,7 @@ from diffmg.run import RUN, Run, read_run
 from diffmg.sources import open_problem
 from diffmg.strategies import make_strategy
 from diffmg.train import Problem, Quiet, Watch
-from diffmg.tuning import chosen, tune, write_tuned
+from diffmg.tuning import chosen, read_tuned, tune, write_tuned
 
 
 def carry_out(
@@ -105,12 +105,12 @@ def done_runs(table: Reproduction, folder: Path, seed: int = 0) -> dict[tuple[st
 
 
 def _unchosen(table: Reproduction, cells: Sequence[tuple[Method, str]]) -> dict[Path, tuple[Method, str]]:
-    """Files of chosen settings that are not there yet, each with the row it is for."""
+    """Files of chosen settings that are not there yet, or not with this budget, each with the row it is for."""
     missing: dict[Path, tuple[Method, str]] = {}
     owners = {table.choice(method, data): (method, data) for method, data in cells if not method.tuned_as}
     for method, data in cells:
         place = table.choice(method, data)
-        if place is None or place.exists():
+        if place is None or (place.exists() and read_tuned(place).budget >= table.budget):
             continue
         if place not in owners:
             raise DiffmgError(
@@ -139,14 +139,17 @@ def _opened(data: str, root: Path | None) -> Problem:
 
 
 def _choose(frame: _Frame, method: Method, data: str, watch: Watching) -> None:
-    """Choose the settings of a row and keep them."""
+    """Choose the settings of a row and keep them; what was chosen with a smaller budget is built upon."""
     plan, place = method.plan(data, 1, frame.seed, frame.device), frame.table.choice(method, data)
     assert place is not None, "only rows that are tuned have settings to choose"
     problem = _opened(data, frame.root).to(resolve_device(plan.device), plan.engine)
     watch(problem.task.metric)
-    best = chosen(tune(problem, plan, frame.table.tuning), plan, frame.table.tuning)
+    tuning, before = frame.table.tuning, read_tuned(place) if place.exists() else None
+    if before is not None and not before.begins(tuning):
+        before = None
+    trials = tune(problem, plan, tuning, before.budget if before else 0)
     make_folder(place.parent)
-    write_tuned(place, best)
+    write_tuned(place, chosen(trials, plan, tuning, before))
 
 
 def _run(frame: _Frame, method: Method, data: str, watch: Watching) -> None:

@@ -117,10 +117,10 @@ class Reproduction:
         if place is None or not place.exists():
             return plan
         tuned = read_tuned(place)
-        if tuned.budget != self.budget:
+        if tuned.budget > self.budget:
             raise DiffmgError(
                 f"every method of a table has the same budget, here {self.budget}, but got {tuned.budget} in "
-                f"{str(place)!r}; remove the file to choose anew"
+                f"{str(place)!r}; raise that of the table, or remove the file to choose anew"
             )
         return tuned.applied(plan)
 
