@@ -51,12 +51,14 @@ def test_a_method_may_take_the_settings_of_another(tmp_path: Path) -> None:
     assert table.choice(other, "acm") == tmp_path / "best" / "random-acm.toml"
 
 
-def test_the_authors_rows_are_never_tuned(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "method", [Method("it", published=True), Method("it", baseline="mlp", tune=False)], ids=["published", "not tuned"]
+)
+def test_the_authors_rows_and_those_that_say_so_are_never_tuned(method: Method, tmp_path: Path) -> None:
     table = tuned_table(tmp_path)
-    published = Method("published", published=True)
-    chosen(tmp_path, "published-acm")
-    assert table.choice(published, "acm") is None
-    assert table.plan(published, "acm", 0, "cpu") == published.plan("acm", 2, 0, "cpu")
+    chosen(tmp_path, "it-acm")
+    assert table.choice(method, "acm") is None
+    assert table.plan(method, "acm", 0, "cpu") == method.plan("acm", 2, 0, "cpu")
 
 
 def test_plans_have_what_was_chosen(tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ class Method:
     """Training settings, likewise by data set."""
     seeds: int | None = None
     """Trainings, where not as many as the table says."""
+    tune: bool = True
+    """Whether settings are chosen for it; the authors' meta graphs are trained with the authors' settings anyway."""
     tuned_as: str = ""
     """Takes the settings chosen for this method, which trains the same way."""
     scale: float = 1.0
@@ -125,8 +127,8 @@ class Reproduction:
         return tuned.applied(plan)
 
     def choice(self, method: Method, data: str) -> Path | None:
-        """The file of what was chosen for a row; the authors' settings are taken as they are."""
-        if not self.budget or method.published:
+        """The file of what was chosen for a row; none where settings are taken as they are."""
+        if not self.budget or method.published or not method.tune:
             return None
         return self.tuned / f"{method.tuned_as or method.name}-{plain_name(data)}.toml"
 
