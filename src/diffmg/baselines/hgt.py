@@ -48,7 +48,7 @@ class HGT(Baseline):
     heads: int = 8
 
     summary = "transformer with maps per type and relation (Hu et al. 2020)"
-    tunable: ClassVar = {"layers": (1, 2, 3, 4)}
+    tunable: ClassVar = {"layers": (1, 2, 3, 4), "heads": (1, 4, 8)}
 
     def __post_init__(self) -> None:
         check_types(self)
