@@ -109,6 +109,12 @@ def test_the_paper_s_figure_stands_beside() -> None:
     assert rows["diffmg"] == (MISSING, MISSING, "92.65 ± 0.15", MISSING, "61.04 ± 0.56")
 
 
+def test_where_the_paper_has_no_figure_there_is_no_column_for_it() -> None:
+    (sheet,) = sheets(replace(TABLE, paper={}), {("gcn", "acm"): run_of(0.5)})
+    assert sheet.heads == ("method", "seeds", "acm", "imdb")
+    assert sheet.rows == (("gcn", "1", "50.00", MISSING), ("diffmg", MISSING, MISSING, MISSING))
+
+
 def test_figures_of_others_stand_beside_the_paper_s() -> None:
     rows = figures(replace(TABLE, reruns={"HGB": {"gcn": {"acm": 92.28, "imdb": 59.114}}, "they": {}}), {})
     assert rows["gcn"] == (MISSING, MISSING, "92.50 ± 0.20, HGB 92.28", MISSING, "HGB 59.11")

@@ -31,7 +31,8 @@ def sheets(table: Reproduction, runs: Runs) -> list[Sheet]:
 
 
 def _figures(table: Reproduction, runs: Runs) -> Sheet:
-    """A row per method, in the order of the plan file, the paper's figure beside ours."""
+    """A row per method, in the order of the plan file, the paper's figure beside ours where it has any."""
+    compared = bool(table.paper or table.reruns)
     cell: Callable[[Method, Run], str] = _cost if table.kind == "cost" else _score
     rows = []
     for method in table.methods:
@@ -39,9 +40,11 @@ def _figures(table: Reproduction, runs: Runs) -> Sheet:
         seeds = sorted({len(run.trained) for run in found if run is not None})
         row = [method.name, " to ".join(map(str, dict.fromkeys([*seeds[:1], *seeds[-1:]]))) or MISSING]
         for data, run in zip(table.data, found, strict=True):
-            row += [MISSING if run is None else cell(method, run), _theirs(table, method.name, data)]
+            row.append(MISSING if run is None else cell(method, run))
+            row += [_theirs(table, method.name, data)] if compared else []
         rows.append(tuple(row))
-    heads = ("method", "seeds", *(f"{data}{what}" for data in table.data for what in ("", ", paper")))
+    columns = ("", ", paper") if compared else ("",)
+    heads = ("method", "seeds", *(f"{data}{what}" for data in table.data for what in columns))
     notes = [f"{method.name}: {method.note}" for method in table.methods if method.note]
     return Sheet(table.title, heads, tuple(rows), (*notes, *_remarks(table, runs)))
 
