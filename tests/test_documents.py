@@ -31,6 +31,7 @@ def test_the_readmes_commands_exist() -> None:
     from diffmg.cli import app
 
     commands = {c.name or (c.callback.__name__ if c.callback else "") for c in app.registered_commands}
+    commands |= {group.name or "" for group in app.registered_groups}
     used = re.findall(r"^diffmg (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert used
     assert set(used) <= commands
