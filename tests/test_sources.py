@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from diffmg.errors import DiffmgError
-from diffmg.sources import describe, is_database, is_described, open_problem, published_for
+from diffmg.sources import describe, is_database, is_described, open_problem, published_for, starting_point
+from diffmg.train import TrainSettings
 
 TOML = """
 [nodes.author]
@@ -87,3 +88,16 @@ def test_an_address_with_a_password_is_refused_and_not_shown() -> None:
         describe("postgresql://me:hush@here/shop", {"target": "customers.churned"})
     assert "hush" not in str(told.value)
     assert "PGPASSWORD" in str(told.value)
+
+
+def test_a_search_starts_from_what_the_authors_published_as_far_as_it_has_it() -> None:
+    options, settings = starting_point("imdb", "diffmg")
+    assert (options["epsilon"], options["epochs"]) == (0.3, 50)
+    assert (settings.dropout, settings.patience, settings.select) == (0.7, 10, "loss")
+    assert starting_point("imdb", "darts") == ({n: v for n, v in options.items() if n != "epsilon"}, settings)
+    assert starting_point("imdb", "random") == ({}, settings)
+
+
+@pytest.mark.parametrize(("data", "strategy"), [("imdb", ""), ("academic:120", "diffmg"), ("library.toml", "diffmg")])
+def test_baselines_and_other_data_start_from_this_package_s_settings(data: str, strategy: str) -> None:
+    assert starting_point(data, strategy) == ({}, TrainSettings())

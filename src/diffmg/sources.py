@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from diffmg.datasets import Published
     from diffmg.tables import Description
     from diffmg.train.problem import Problem
+    from diffmg.train.settings import TrainSettings
 
 DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
 OPTIONS = ("target", "as_of", "on_unknown")
@@ -90,3 +91,17 @@ def published_for(data: str) -> Published | None:
 
     name = parse_name(data)[0]
     return DATASETS.get(name)(name).published()
+
+
+def starting_point(data: str, strategy: str) -> tuple[dict[str, Any], TrainSettings]:
+    """Options of a strategy and settings to start from: the authors' where they published some.
+
+    Without a strategy, which is a baseline's case, the settings are this package's.
+    """
+    from diffmg.strategies import known_options
+    from diffmg.train.settings import TrainSettings
+
+    published = published_for(data) if strategy else None
+    if published is None:
+        return {}, TrainSettings()
+    return known_options(strategy, published.search), TrainSettings(**published.train)

@@ -46,12 +46,9 @@ def fit(
     save_every: SaveEvery = 5.0,
 ) -> None:
     """Search a meta graph (or take a rival), train it, score it, and write a run folder."""
-    from diffmg.plan import Plan, engine_from, settings_from
-    from diffmg.train import TrainSettings
+    from diffmg.plan import Plan, engine_from
 
-    strategy_options, train = defaults(name, strategy, option, setting)
-    if baseline:
-        strategy_options, train = {}, settings_from(TrainSettings(), common.parse_pairs(setting))
+    strategy_options, train = defaults(name, "" if baseline else strategy, None if baseline else option, setting)
     plan = Plan(
         data=name,
         data_seed=data_seed,

@@ -52,16 +52,12 @@ def plain_name(data: str) -> str:
 def defaults(
     name: str, strategy: str, option: list[str] | None, setting: list[str] | None
 ) -> tuple[dict[str, Any], Any]:
-    """Options and settings: the authors' where they published some, changed by what was asked for."""
+    """Options and settings to start from, changed by what was asked for; no strategy for a baseline."""
     from diffmg.plan import settings_from
-    from diffmg.sources import published_for
-    from diffmg.strategies import known_options
-    from diffmg.train import TrainSettings
+    from diffmg.sources import starting_point
 
-    published = published_for(name)
-    base = TrainSettings() if published is None else settings_from(TrainSettings(), published.train)
-    searched = {} if published is None else known_options(strategy, published.search)
-    return searched | common.parse_pairs(option), settings_from(base, common.parse_pairs(setting))
+    options, settings = starting_point(name, strategy)
+    return options | common.parse_pairs(option), settings_from(settings, common.parse_pairs(setting))
 
 
 def given_metagraphs(name: str, given: str | None) -> tuple[MetaGraph, ...]:

@@ -60,14 +60,12 @@ def _plan(method: str, name: str, setting: list[str] | None) -> Plan:
     from diffmg.baselines import BASELINES
     from diffmg.cli.running import defaults
     from diffmg.errors import unknown
-    from diffmg.plan import Plan, settings_from
+    from diffmg.plan import Plan
     from diffmg.strategies import STRATEGIES
-    from diffmg.train import TrainSettings
 
     rivals, searches = dict(BASELINES.items()), dict(STRATEGIES.items())
-    if method in rivals:
-        return Plan(name, baseline=method, train=settings_from(TrainSettings(), common.parse_pairs(setting)))
-    if method in searches:
-        options, base = defaults(name, method, None, setting)
-        return Plan(name, strategy=method, strategy_options=options, train=base)
-    raise unknown("method", method, [*rivals, *searches])
+    if method not in {**rivals, **searches}:
+        raise unknown("method", method, [*rivals, *searches])
+    options, train = defaults(name, "" if method in rivals else method, None, setting)
+    kind = "baseline" if method in rivals else "strategy"
+    return Plan(name, strategy_options=options, train=train, **{kind: method})  # type: ignore[arg-type]

@@ -12,9 +12,7 @@ from typing import Any
 from diffmg.errors import DiffmgError, unknown
 from diffmg.options import check_rules
 from diffmg.plan import Plan, settings_from
-from diffmg.sources import published_for
-from diffmg.strategies import known_options
-from diffmg.train import TrainSettings
+from diffmg.sources import published_for, starting_point
 from diffmg.tuning import Tuning, read_tuned
 
 SHAPE = {"title": str, "kind": str, "data": list, "seeds": int, "methods": dict}
@@ -52,12 +50,9 @@ class Method:
     def plan(self, data: str, repeats: int, seed: int, device: str) -> Plan:
         """The plan of this row on a data set, before tuning."""
         published = published_for(data)
-        base, searched = TrainSettings(), dict[str, Any]()
-        if published is not None and not self.baseline:
-            base = settings_from(base, published.train)
-            searched = known_options(self.strategy, published.search)
         if self.published and published is None:
             raise DiffmgError(f"method {self.name!r} needs published meta graphs, but got {data!r}, which has none")
+        searched, base = starting_point(data, "" if self.baseline else self.strategy)
         return Plan(
             data=data,
             baseline=self.baseline,
