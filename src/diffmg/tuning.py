@@ -20,6 +20,7 @@ from diffmg.plan import Plan, settings_from
 from diffmg.randomness import derive_seed
 from diffmg.strategies import make_strategy
 from diffmg.train import ModelTraining, Problem, Training, TrainSettings
+from diffmg.train.settings import Select
 
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02)
 DECAYS = (0.0, 1e-5, 1e-4, 1e-3, 5e-3)
@@ -48,6 +49,8 @@ class Trial:
 
     settings: Mapping[str, Any]
     options: Mapping[str, Any]
+    value: float
+    """What is compared: the validation score, or minus the validation loss, as the settings select."""
     val_score: float
     epochs: int
 
@@ -59,6 +62,10 @@ class Tuned:
     budget: int
     how: str
     seed: int
+    select: Select
+    """What the settings were chosen by, as epochs are: validation score or loss."""
+    value: float
+    """What was compared: the score, or minus the loss."""
     val_score: float
     base_val_score: float
     """Of the settings it started from."""
@@ -70,9 +77,10 @@ class Tuned:
         settings_from(TrainSettings(), dict(self.settings))
         dict(self.baseline_options)
 
-    def begins(self, tuning: Tuning) -> bool:
-        """Whether its trials are the first ones of that tuning."""
-        return self.budget < tuning.budget and (self.how, tuning.how, self.seed) == ("random", "random", tuning.seed)
+    def begins(self, tuning: Tuning, select: Select) -> bool:
+        """Whether its trials are the first ones of that tuning, and were compared by the same figure."""
+        same = (self.how, self.seed, self.select) == (tuning.how, tuning.seed, select)
+        return same and self.budget < tuning.budget and tuning.how == "random"
 
     def applied(self, plan: Plan) -> Plan:
         """The plan with what was chosen."""
@@ -95,26 +103,26 @@ def tune(problem: Problem, plan: Plan, tuning: Tuning, tried: int = 0) -> list[T
     train = _all_to_the_end if tuning.how == "random" else _by_halving
     jobs = (_start(problem, plan, metagraphs, settings, options, tuning.seed) for settings, options in drawn)
     trials = [Trial(s, o, *shown) for (s, o), shown in zip(drawn, train(jobs), strict=True)]
-    return sorted(trials, key=lambda trial: -trial.val_score)
+    return sorted(trials, key=lambda trial: -trial.value)
 
 
-def _all_to_the_end(jobs: Iterator[ModelTraining]) -> Iterator[tuple[float, int]]:
-    """Score and epochs of each job; one is in memory at a time."""
+def _all_to_the_end(jobs: Iterator[ModelTraining]) -> Iterator[tuple[float, float, int]]:
+    """Value, score and epochs of each job; one is in memory at a time."""
     for job in jobs:
         _train(job, 1.0)
-        shown = job.best_score, job.epoch
+        shown = job.best_value, job.best_score, job.epoch
         del job
         yield shown
 
 
-def _by_halving(jobs: Iterator[ModelTraining]) -> Iterator[tuple[float, int]]:
-    """Score and epochs of each job; all are in memory."""
+def _by_halving(jobs: Iterator[ModelTraining]) -> Iterator[tuple[float, float, int]]:
+    """Value, score and epochs of each job; all are in memory."""
     every = list(jobs)
     for share, kept in ((0.25, 1.0), (0.5, 0.5), (1.0, 0.25)):
-        best = sorted(range(len(every)), key=lambda n: -every[n].best_score)
+        best = sorted(range(len(every)), key=lambda n: -every[n].best_value)
         for number in {0, *best[: max(1, round(len(every) * kept))]}:
             _train(every[number], share)
-    return ((job.best_score, job.epoch) for job in every)
+    return ((job.best_value, job.best_score, job.epoch) for job in every)
 
 
 def _train(job: ModelTraining, share: float) -> None:
@@ -160,12 +168,13 @@ def _start(
 
 def chosen(trials: Sequence[Trial], plan: Plan, tuning: Tuning, before: Tuned | None = None) -> Tuned:
     """The best trial, written out in full, or what was chosen from trials before these if none is better."""
-    best = max(trials, key=lambda trial: trial.val_score)
+    best = max(trials, key=lambda trial: trial.value)
     base = before.base_val_score if before else next(t.val_score for t in trials if not t.settings)
-    if before and before.val_score >= best.val_score:
+    if before and before.value >= best.value:
         return replace(before, budget=tuning.budget)
     settings = {n: asdict(plan.train)[n] for n in ("lr", "weight_decay", "dropout")} | dict(best.settings)
-    return Tuned(tuning.budget, tuning.how, tuning.seed, best.val_score, base, settings, best.options)
+    reached = plan.train.select, best.value, best.val_score
+    return Tuned(tuning.budget, tuning.how, tuning.seed, *reached, base, settings, best.options)
 
 
 def to_toml(tuned: Tuned) -> str:

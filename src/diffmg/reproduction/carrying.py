@@ -145,7 +145,7 @@ def _choose(frame: _Frame, method: Method, data: str, watch: Watching) -> None:
     problem = _opened(data, frame.root).to(resolve_device(plan.device), plan.engine)
     watch(problem.task.metric)
     tuning, before = frame.table.tuning, read_tuned(place) if place.exists() else None
-    if before is not None and not before.begins(tuning):
+    if before is not None and not before.begins(tuning, plan.train.select):
         before = None
     trials = tune(problem, plan, tuning, before.budget if before else 0)
     make_folder(place.parent)

@@ -17,8 +17,8 @@ from diffmg.tuning import Tuning, read_tuned
 
 SHAPE = {"title": str, "kind": str, "data": list, "seeds": int, "methods": dict}
 """What a plan file holds."""
-OPTIONAL = {"paper": dict, "reruns": dict, "budget": int, "tuned": str}
-"""What it may hold besides."""
+OPTIONAL = {"paper": dict, "reruns": dict, "budget": int, "tuned": str, "settings": dict}
+"""What it may hold besides; settings are those of every row that does not say otherwise."""
 KINDS = ("accuracy", "cost", "curves", "architectures")
 
 
@@ -119,6 +119,11 @@ class Reproduction:
                 f"every method of a table has the same budget, here {self.budget}, but got {tuned.budget} in "
                 f"{str(place)!r}; raise that of the table, or remove the file to choose anew"
             )
+        if tuned.select != plan.train.select:
+            raise DiffmgError(
+                f"settings are chosen by what chooses the epoch, here the {plan.train.select}, but got the "
+                f"{tuned.select} in {str(place)!r}; remove the file to choose anew"
+            )
         return tuned.applied(plan)
 
     def choice(self, method: Method, data: str) -> Path | None:
@@ -184,7 +189,7 @@ def read_reproduction(path: Path) -> Reproduction:
         kind=found["kind"],
         data=tuple(found["data"]),
         seeds=found["seeds"],
-        methods=tuple(_method(name, given) for name, given in found["methods"].items()),
+        methods=tuple(_method(name, given, found.get("settings", {})) for name, given in found["methods"].items()),
         paper=figures,
         reruns=reruns,
         budget=found.get("budget", 0),
@@ -192,7 +197,7 @@ def read_reproduction(path: Path) -> Reproduction:
     )
 
 
-def _method(name: str, given: Any) -> Method:
+def _method(name: str, given: Any, settings: Mapping[str, Any]) -> Method:
     known = [f.name for f in fields(Method) if f.name != "name"]
     for key in _table(f"methods.{name}", given):
         if key not in known:
@@ -200,7 +205,8 @@ def _method(name: str, given: Any) -> Method:
     for key in ("settings", "baseline_options"):
         for data, values in _table(f"methods.{name}.{key}", given.get(key, {})).items():
             _table(f"methods.{name}.{key}.{data}", values)
-    return Method(name, **given)
+    method = Method(name, **given)
+    return replace(method, settings={**method.settings, "all": {**settings, **method.settings.get("all", {})}})
 
 
 def _table(where: str, given: Any) -> Mapping[str, Any]:
