@@ -124,7 +124,7 @@ def test_of_several_searches_the_best_by_validation_is_tuned(classification: Pro
 def test_a_larger_budget_builds_upon_a_smaller_one(classification: Problem, first: int, seed: int) -> None:
     small, large = Tuning(first, seed=seed), Tuning(6, seed=seed)
     before = chosen(tune(classification, SLOW, small), SLOW, small)
-    assert before.begins(large)
+    assert before.begins(large, "score")
     more = tune(classification, SLOW, large, first)
     assert len(more) == 6 - first
     whole = tune(classification, SLOW, large)
@@ -142,7 +142,35 @@ def test_a_larger_budget_builds_upon_a_smaller_one(classification: Problem, firs
     ],
 )
 def test_other_tunings_are_not_built_upon(before: Tuning, after: Tuning) -> None:
-    assert not Tuned(before.budget, before.how, before.seed, 0.5, 0.5).begins(after)
+    assert not Tuned(before.budget, before.how, before.seed, "score", 0.5, 0.5, 0.5).begins(after, "score")
+
+
+def test_trials_compared_by_another_figure_are_not_built_upon() -> None:
+    before = Tuned(2, "random", 0, "score", 0.5, 0.5, 0.5)
+    assert before.begins(Tuning(6), "score")
+    assert not before.begins(Tuning(6), "loss")
+
+
+@pytest.mark.parametrize("how", ["random", "halving"])
+def test_settings_are_compared_by_what_chooses_the_epoch(classification: Problem, how) -> None:
+    plan = replace(MLP, train=replace(BASE, select="loss"))
+    trials = tune(classification, plan, Tuning(8, how, seed=1))
+    losses = [-trial.value for trial in trials]
+    assert losses == sorted(losses)
+    assert [t.val_score for t in trials] != sorted((t.val_score for t in trials), reverse=True)
+    best = chosen(trials, plan, Tuning(8, how, seed=1))
+    assert (best.select, best.value, best.val_score) == ("loss", -losses[0], trials[0].val_score)
+    run = Experiment(best.applied(replace(plan, seed=1)), classification).execute().run
+    assert run.trained[0].val["macro_f1"] == pytest.approx(best.val_score)
+
+
+def test_a_larger_budget_keeps_what_has_the_lower_loss() -> None:
+    plan = replace(MLP, train=replace(BASE, select="loss"))
+    before = Tuned(2, "random", 0, "loss", -0.5, 0.5, 0.25, {"lr": 0.5})
+    worse, better = (Trial({"lr": 0.25}, {}, value, 0.75, 8) for value in (-0.625, -0.375))
+    assert chosen([worse], plan, Tuning(3), before) == replace(before, budget=3)
+    found = chosen([worse, better], plan, Tuning(4), before)
+    assert (found.value, found.settings["lr"], found.base_val_score) == (-0.375, 0.25, 0.25)
 
 
 def test_tuning_follows_from_its_seed(classification: Problem) -> None:
@@ -296,7 +324,7 @@ def test_every_value_that_may_be_tried_can_be_made_and_written(name: str) -> Non
     for option, values in BASELINES.get(name).tunable.items():
         for value in values:
             make_baseline(name, {option: value})
-            found = tomllib.loads(to_toml(Tuned(1, "random", 0, 0.5, 0.5, {}, {option: value})))
+            found = tomllib.loads(to_toml(Tuned(1, "random", 0, "score", 0.5, 0.5, 0.5, {}, {option: value})))
             assert found["baseline_options"] == {option: value}
 
 
@@ -312,7 +340,7 @@ def test_what_was_chosen_is_the_best_trial_in_full(classification: Problem) -> N
 
 def test_where_the_base_is_best_it_is_written_out() -> None:
     plan = replace(MLP, train=replace(BASE, lr=0.125))
-    best = chosen([Trial({}, {}, 0.5, 8), Trial({"lr": 0.02}, {"layers": 2}, 0.25, 8)], plan, Tuning(2))
+    best = chosen([Trial({}, {}, 0.5, 0.5, 8), Trial({"lr": 0.02}, {"layers": 2}, 0.25, 0.25, 8)], plan, Tuning(2))
     assert best.settings == {"lr": 0.125, "weight_decay": BASE.weight_decay, "dropout": BASE.dropout}
     assert (best.baseline_options, best.val_score, best.base_val_score) == ({}, 0.5, 0.5)
 
@@ -325,7 +353,7 @@ def test_the_plan_with_what_was_chosen_is_trained_as_the_trial_was(classificatio
 
 
 def test_what_was_chosen_changes_a_plan_and_leaves_the_rest() -> None:
-    best = Tuned(2, "random", 0, 0.5, 0.5, {"lr": 0.5}, {"layers": 3})
+    best = Tuned(2, "random", 0, "score", 0.5, 0.5, 0.5, {"lr": 0.5}, {"layers": 3})
     plan = replace(MLP, baseline="gat", baseline_options={"heads": 3, "layers": 1}, seed=7, repeats=4)
     wanted = replace(plan, train=replace(BASE, lr=0.5), baseline_options={"heads": 3, "layers": 3})
     assert best.applied(plan) == wanted
@@ -335,28 +363,28 @@ def test_what_was_chosen_changes_a_plan_and_leaves_the_rest() -> None:
 @pytest.mark.parametrize("score", [0.75, 1e-05, 1.0, -math.inf, math.inf])
 def test_files_hold_what_was_chosen(score: float, tmp_path: Path) -> None:
     options = {"layers": 3, "share": False, "kind": 'a "b" \\ é 😀', "dims": [8, 16], "names": ["a"], "rate": 1e-07}
-    best = Tuned(7, "halving", 9, score, -math.inf, {"lr": 1e-05, "dropout": 0.0}, options)
+    best = Tuned(7, "halving", 9, "score", score, score, -math.inf, {"lr": 1e-05, "dropout": 0.0}, options)
     write_tuned(tmp_path / "best.toml", best)
     assert read_tuned(tmp_path / "best.toml") == best
 
 
 def test_a_score_that_is_no_number_can_be_kept(tmp_path: Path) -> None:
-    write_tuned(tmp_path / "best.toml", Tuned(1, "random", 0, math.nan, math.nan))
+    write_tuned(tmp_path / "best.toml", Tuned(1, "random", 0, "loss", math.nan, math.nan, math.nan))
     found = read_tuned(tmp_path / "best.toml")
     assert math.isnan(found.val_score)
     assert math.isnan(found.base_val_score)
 
 
 def test_a_file_says_how_it_was_chosen() -> None:
-    text = to_toml(Tuned(7, "halving", 9, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
+    text = to_toml(Tuned(7, "halving", 9, "loss", -0.5, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
     assert text == (
-        'budget = 7\nhow = "halving"\nseed = 9\nval_score = 0.75\nbase_val_score = 0.5\n'
+        'budget = 7\nhow = "halving"\nseed = 9\nselect = "loss"\nvalue = -0.5\nval_score = 0.75\nbase_val_score = 0.5\n'
         "\n[settings]\nlr = 0.02\n\n[baseline_options]\nlayers = 3\n"
     )
-    assert "baseline_options" not in to_toml(Tuned(1, "random", 0, 0.5, 0.5, {"lr": 0.02}))
+    assert "baseline_options" not in to_toml(Tuned(1, "random", 0, "score", 0.5, 0.5, 0.5, {"lr": 0.02}))
 
 
-GOOD = to_toml(Tuned(2, "random", 0, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
+GOOD = to_toml(Tuned(2, "random", 0, "score", 0.75, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
 
 
 @pytest.mark.parametrize(

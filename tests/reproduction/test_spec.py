@@ -278,6 +278,19 @@ def test_a_plan_file_may_say_more(tmp_path: Path) -> None:
     assert table.part([], ["random"], None).reruns == {"HGB": {}}
 
 
+def test_settings_of_a_table_are_those_of_every_row_that_does_not_say_otherwise(tmp_path: Path) -> None:
+    text = SMALL + "[settings]\ndim = 8\nlr = 0.5\n[methods.random.settings]\nall = { lr = 0.25 }\nacm = { dim = 4 }\n"
+    mlp, random = read_reproduction(written(tmp_path, text)).methods
+    assert mlp.settings == {"all": {"dim": 8, "lr": 0.5}}
+    assert random.settings == {"all": {"dim": 8, "lr": 0.25}, "acm": {"dim": 4}}
+
+
+def test_rows_of_a_table_choose_their_epoch_by_one_figure() -> None:
+    for name, select in (("classification", "loss"), ("recommendation", "score")):
+        plans = [TABLES[name].plan(m, data, 0, "cpu") for m in TABLES[name].methods for data in TABLES[name].data]
+        assert {plan.train.select for plan in plans} == {select}
+
+
 def test_the_paper_may_be_silent(tmp_path: Path) -> None:
     assert read_reproduction(written(tmp_path, SMALL.partition("[paper")[0])).paper == {}
 
@@ -304,6 +317,7 @@ def test_the_paper_may_be_silent(tmp_path: Path) -> None:
         ("[paper.mlp]\nacm =", "[reruns]\nHGB =", "'reruns.HGB' of a plan file must be a table"),
         ("seeds = 2", "seeds = 2\nbudget = -1", "`budget >= 0` must hold, but got seeds=2, budget=-1"),
         ("seeds = 2", "seeds = 2\nbudget = '9'", r"has budget \(int\), but got '9'"),
+        ("seeds = 2", "seeds = 2\nsettings = 'loss'", r"has settings \(dict\), but got 'loss'"),
         ("seeds = 2", "seeds = 2\ntuned = 9", r"has tuned \(str\), but got 9"),
         ("[paper.mlp]", "[papr.mlp]", "unknown field of a plan file: 'papr'; did you mean 'paper'"),
         (

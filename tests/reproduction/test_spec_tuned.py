@@ -33,7 +33,8 @@ def tuned_table(folder: Path, name: str = "table.toml") -> Reproduction:
 def chosen(folder: Path, name: str, options: dict[str, int] | None = None) -> None:
     """Put a file of chosen settings there."""
     (folder / "best").mkdir(exist_ok=True)
-    write_tuned(folder / "best" / f"{name}.toml", Tuned(3, "random", 0, 0.5, 0.5, {"lr": 0.125}, options or {}))
+    tuned = Tuned(3, "random", 0, "score", 0.5, 0.5, 0.5, {"lr": 0.125}, options or {})
+    write_tuned(folder / "best" / f"{name}.toml", tuned)
 
 
 def test_chosen_settings_lie_beside_the_plan_file(tmp_path: Path) -> None:
@@ -88,3 +89,11 @@ def test_chosen_settings_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     place.write_text(place.read_text().replace("lr =", "rl ="))
     with pytest.raises(DiffmgError, match=r"mlp-acm\.toml.*unknown training setting 'rl'; did you mean 'lr'"):
         table.plan(table.methods[0], "acm", 0, "cpu")
+
+
+def test_settings_chosen_by_another_figure_are_not_taken(tmp_path: Path) -> None:
+    table = tuned_table(tmp_path)
+    chosen(tmp_path, "mlp-acm")
+    by_loss = replace(table.methods[0], settings={"all": {"select": "loss"}})
+    with pytest.raises(DiffmgError, match=r"here the loss, but got the score in .*mlp-acm\.toml.*remove the file"):
+        table.plan(by_loss, "acm", 0, "cpu")

@@ -205,8 +205,10 @@ def _method(name: str, given: Any, settings: Mapping[str, Any]) -> Method:
     for key in ("settings", "baseline_options"):
         for data, values in _table(f"methods.{name}.{key}", given.get(key, {})).items():
             _table(f"methods.{name}.{key}.{data}", values)
-    method = Method(name, **given)
-    return replace(method, settings={**method.settings, "all": {**settings, **method.settings.get("all", {})}})
+    own = given.get("settings", {})
+    if settings:
+        own = {**own, "all": {**settings, **own.get("all", {})}}
+    return Method(name, **{**given, "settings": own})
 
 
 def _table(where: str, given: Any) -> Mapping[str, Any]:
