@@ -119,38 +119,6 @@ def test_of_several_searches_the_best_by_validation_is_tuned(classification: Pro
     assert base.val_score == pytest.approx(max(scores)) == pytest.approx(run.mean("val"))
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("first", [1, 2, 5])
-def test_a_larger_budget_builds_upon_a_smaller_one(classification: Problem, first: int, seed: int) -> None:
-    small, large = Tuning(first, seed=seed), Tuning(6, seed=seed)
-    before = chosen(tune(classification, SLOW, small), SLOW, small)
-    assert before.begins(large, "score")
-    more = tune(classification, SLOW, large, first)
-    assert len(more) == 6 - first
-    whole = tune(classification, SLOW, large)
-    assert chosen(more, SLOW, large, before) == chosen(whole, SLOW, large)
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (Tuning(6), Tuning(6)),
-        (Tuning(7), Tuning(6)),
-        (Tuning(2, seed=1), Tuning(6)),
-        (Tuning(2, "halving"), Tuning(6)),
-        (Tuning(2), Tuning(6, "halving")),
-    ],
-)
-def test_other_tunings_are_not_built_upon(before: Tuning, after: Tuning) -> None:
-    assert not Tuned(before.budget, before.how, before.seed, "score", 0.5, 0.5, 0.5).begins(after, "score")
-
-
-def test_trials_compared_by_another_figure_are_not_built_upon() -> None:
-    before = Tuned(2, "random", 0, "score", 0.5, 0.5, 0.5)
-    assert before.begins(Tuning(6), "score")
-    assert not before.begins(Tuning(6), "loss")
-
-
 @pytest.mark.parametrize("how", ["random", "halving"])
 def test_settings_are_compared_by_what_chooses_the_epoch(classification: Problem, how) -> None:
     plan = replace(MLP, train=replace(BASE, select="loss"))
@@ -164,13 +132,36 @@ def test_settings_are_compared_by_what_chooses_the_epoch(classification: Problem
     assert run.trained[0].val["macro_f1"] == pytest.approx(best.val_score)
 
 
-def test_a_larger_budget_keeps_what_has_the_lower_loss() -> None:
-    plan = replace(MLP, train=replace(BASE, select="loss"))
-    before = Tuned(2, "random", 0, "loss", -0.5, 0.5, 0.25, {"lr": 0.5})
-    worse, better = (Trial({"lr": 0.25}, {}, value, 0.75, 8) for value in (-0.625, -0.375))
-    assert chosen([worse], plan, Tuning(3), before) == replace(before, budget=3)
-    found = chosen([worse, better], plan, Tuning(4), before)
-    assert (found.value, found.settings["lr"], found.base_val_score) == (-0.375, 0.25, 0.25)
+@pytest.mark.parametrize("how", ["random", "halving"])
+def test_the_best_quarter_is_trained_again_and_its_mean_decides(classification: Problem, how) -> None:
+    once, tuning = tune(classification, MLP, Tuning(12, how, 1)), Tuning(12, how, 1, trainings=3)
+    trials = tune(classification, MLP, tuning)
+    finals, rest = trials[:3], trials[3:]
+    assert rest == once[3:]
+    assert {(t.trainings, t.epochs) for t in finals} == {(3, 24)}
+    assert [t.value for t in finals] == sorted((t.value for t in finals), reverse=True)
+    best = chosen(trials, MLP, tuning)
+    assert (best.trainings, best.value) == (3, finals[0].value)
+    run = Experiment(best.applied(replace(MLP, seed=1, repeats=3)), classification).execute().run
+    assert run.mean("val") == pytest.approx(finals[0].val_score)
+
+
+def test_a_seed_that_does_not_learn_costs_its_settings_the_choice(
+    classification: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is best once has no score at all from another seed."""
+    once = tune(classification, MLP, Tuning(12, seed=1))
+
+    class Moody(ModelTraining):
+        def __init__(self, problem: Problem, model: Any, settings: TrainSettings, seed: int) -> None:
+            lucky = seed == derive_seed(1, "train", 0)
+            lr = 1e30 if settings.lr == once[0].settings["lr"] and not lucky else settings.lr
+            super().__init__(problem, model, replace(settings, lr=lr), seed)
+
+    monkeypatch.setattr(module, "ModelTraining", Moody)
+    trials = tune(classification, MLP, Tuning(12, seed=1, trainings=2))
+    assert trials[0].settings != once[0].settings
+    assert trials[2].value == -math.inf
 
 
 def test_tuning_follows_from_its_seed(classification: Problem) -> None:
@@ -305,8 +296,8 @@ def test_random_tuning_keeps_one_training_in_memory(
             counts.append(len(alive))
 
     monkeypatch.setattr(module, "ModelTraining", Counted)
-    tune(classification, MLP, Tuning(4, how))  # type: ignore[arg-type]
-    assert (len(counts), max(counts)) == (4, most)
+    tune(classification, MLP, Tuning(4, how, trainings=3))  # type: ignore[arg-type]
+    assert (len(counts), max(counts)) == (4 + 2, most)
 
 
 @pytest.mark.parametrize("how", ["random", "halving"])
@@ -324,7 +315,7 @@ def test_every_value_that_may_be_tried_can_be_made_and_written(name: str) -> Non
     for option, values in BASELINES.get(name).tunable.items():
         for value in values:
             make_baseline(name, {option: value})
-            found = tomllib.loads(to_toml(Tuned(1, "random", 0, "score", 0.5, 0.5, 0.5, {}, {option: value})))
+            found = tomllib.loads(to_toml(Tuned(1, "random", 0, 1, "score", 0.5, 0.5, 0.5, {}, {option: value})))
             assert found["baseline_options"] == {option: value}
 
 
@@ -353,7 +344,7 @@ def test_the_plan_with_what_was_chosen_is_trained_as_the_trial_was(classificatio
 
 
 def test_what_was_chosen_changes_a_plan_and_leaves_the_rest() -> None:
-    best = Tuned(2, "random", 0, "score", 0.5, 0.5, 0.5, {"lr": 0.5}, {"layers": 3})
+    best = Tuned(2, "random", 0, 1, "score", 0.5, 0.5, 0.5, {"lr": 0.5}, {"layers": 3})
     plan = replace(MLP, baseline="gat", baseline_options={"heads": 3, "layers": 1}, seed=7, repeats=4)
     wanted = replace(plan, train=replace(BASE, lr=0.5), baseline_options={"heads": 3, "layers": 3})
     assert best.applied(plan) == wanted
@@ -363,28 +354,29 @@ def test_what_was_chosen_changes_a_plan_and_leaves_the_rest() -> None:
 @pytest.mark.parametrize("score", [0.75, 1e-05, 1.0, -math.inf, math.inf])
 def test_files_hold_what_was_chosen(score: float, tmp_path: Path) -> None:
     options = {"layers": 3, "share": False, "kind": 'a "b" \\ é 😀', "dims": [8, 16], "names": ["a"], "rate": 1e-07}
-    best = Tuned(7, "halving", 9, "score", score, score, -math.inf, {"lr": 1e-05, "dropout": 0.0}, options)
+    best = Tuned(7, "halving", 9, 1, "score", score, score, -math.inf, {"lr": 1e-05, "dropout": 0.0}, options)
     write_tuned(tmp_path / "best.toml", best)
     assert read_tuned(tmp_path / "best.toml") == best
 
 
 def test_a_score_that_is_no_number_can_be_kept(tmp_path: Path) -> None:
-    write_tuned(tmp_path / "best.toml", Tuned(1, "random", 0, "loss", math.nan, math.nan, math.nan))
+    write_tuned(tmp_path / "best.toml", Tuned(1, "random", 0, 1, "loss", math.nan, math.nan, math.nan))
     found = read_tuned(tmp_path / "best.toml")
     assert math.isnan(found.val_score)
     assert math.isnan(found.base_val_score)
 
 
 def test_a_file_says_how_it_was_chosen() -> None:
-    text = to_toml(Tuned(7, "halving", 9, "loss", -0.5, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
+    text = to_toml(Tuned(7, "halving", 9, 2, "loss", -0.5, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
     assert text == (
-        'budget = 7\nhow = "halving"\nseed = 9\nselect = "loss"\nvalue = -0.5\nval_score = 0.75\nbase_val_score = 0.5\n'
+        'budget = 7\nhow = "halving"\nseed = 9\ntrainings = 2\nselect = "loss"\n'
+        "value = -0.5\nval_score = 0.75\nbase_val_score = 0.5\n"
         "\n[settings]\nlr = 0.02\n\n[baseline_options]\nlayers = 3\n"
     )
-    assert "baseline_options" not in to_toml(Tuned(1, "random", 0, "score", 0.5, 0.5, 0.5, {"lr": 0.02}))
+    assert "baseline_options" not in to_toml(Tuned(1, "random", 0, 1, "score", 0.5, 0.5, 0.5, {"lr": 0.02}))
 
 
-GOOD = to_toml(Tuned(2, "random", 0, "score", 0.75, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
+GOOD = to_toml(Tuned(2, "random", 0, 1, "score", 0.75, 0.75, 0.5, {"lr": 0.02}, {"layers": 3}))
 
 
 @pytest.mark.parametrize(
@@ -442,6 +434,7 @@ def test_halving_never_ends_below_the_base(classification: Problem) -> None:
     ("given", "words"),
     [
         ({"budget": 0}, "`budget >= 1` must hold"),
+        ({"trainings": 0}, "`trainings >= 1` must hold"),
         ({"budget": 2.5}, "`budget` must be a whole number, but got budget=2.5"),
         ({"how": "grid"}, "`how` must be one of 'random', 'halving', but got how='grid'"),
         ({"seed": "a"}, "`seed` must be a whole number"),

@@ -6,10 +6,11 @@ import json
 import math
 import random
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from diffmg.baselines import BASELINES, make_baseline
 from diffmg.errors import DiffmgError, unknown
@@ -37,15 +38,17 @@ class Tuning:
     how: How = "random"
     """Train all to the end, or drop the worse half after a quarter and after half of the epochs (never the base)."""
     seed: int = 0
+    trainings: int = 1
+    """Trainings of the best quarter, from seeds of their own; their mean decides, so that no lucky seed does."""
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_rules(self, {"budget >= 1": self.budget >= 1})
+        check_rules(self, {"budget >= 1": self.budget >= 1, "trainings >= 1": self.trainings >= 1})
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings, options of the method, and how they did on validation."""
+    """Settings, options of the method, and how they did on validation: the mean of their trainings."""
 
     settings: Mapping[str, Any]
     options: Mapping[str, Any]
@@ -53,6 +56,8 @@ class Trial:
     """What is compared: the validation score, or minus the validation loss, as the settings select."""
     val_score: float
     epochs: int
+    """Of all its trainings."""
+    trainings: int = 1
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class Tuned:
     budget: int
     how: str
     seed: int
+    trainings: int
     select: Select
     """What the settings were chosen by, as epochs are: validation score or loss."""
     value: float
@@ -77,19 +83,14 @@ class Tuned:
         settings_from(TrainSettings(), dict(self.settings))
         dict(self.baseline_options)
 
-    def begins(self, tuning: Tuning, select: Select) -> bool:
-        """Whether its trials are the first ones of that tuning, and were compared by the same figure."""
-        same = (self.how, self.seed, self.select) == (tuning.how, tuning.seed, select)
-        return same and self.budget < tuning.budget and tuning.how == "random"
-
     def applied(self, plan: Plan) -> Plan:
         """The plan with what was chosen."""
         options = {**plan.baseline_options, **self.baseline_options}
         return replace(plan, train=replace(plan.train, **self.settings), baseline_options=options)
 
 
-def tune(problem: Problem, plan: Plan, tuning: Tuning, tried: int = 0) -> list[Trial]:
-    """Every trial after the first `tried`, best first; the very first is the plan as it is.
+def tune(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
+    """Every trial, best first; the first to be tried is the plan as it is.
 
     A strategy searches once, as the plan says: what its searches find is trained, and the best by validation is kept.
     Only the training of that is tuned.
@@ -99,35 +100,54 @@ def tune(problem: Problem, plan: Plan, tuning: Tuning, tried: int = 0) -> list[T
     tunable = BASELINES.get(plan.baseline).tunable if plan.baseline else {}
     drawn: list[tuple[dict[str, Any], dict[str, Any]]] = [({}, {})]
     drawn += [_drawn(draw, tunable) for _ in range(tuning.budget - 1)]
-    drawn = drawn[tried:]
+    start = partial(_start, problem, plan, metagraphs, tuning.seed)
     train = _all_to_the_end if tuning.how == "random" else _by_halving
-    jobs = (_start(problem, plan, metagraphs, settings, options, tuning.seed) for settings, options in drawn)
-    trials = [Trial(s, o, *shown) for (s, o), shown in zip(drawn, train(jobs), strict=True)]
+    shown = train(start(0, *each) for each in drawn)
+    trials = _best_first(Trial(s, o, *one) for (s, o), one in zip(drawn, shown, strict=True))
+    finals = max(1, tuning.budget // 4)
+    again = [[_train(start(i, t.settings, t.options)) for i in range(1, tuning.trainings)] for t in trials[:finals]]
+    return _best_first(map(_confirmed, trials[:finals], again)) + trials[finals:]
+
+
+class _Shown(NamedTuple):
+    """What a training showed."""
+
+    value: float
+    score: float
+    epochs: int
+
+
+def _best_first(trials: Iterable[Trial]) -> list[Trial]:
     return sorted(trials, key=lambda trial: -trial.value)
 
 
-def _all_to_the_end(jobs: Iterator[ModelTraining]) -> Iterator[tuple[float, float, int]]:
-    """Value, score and epochs of each job; one is in memory at a time."""
-    for job in jobs:
-        _train(job, 1.0)
-        shown = job.best_value, job.best_score, job.epoch
-        del job
-        yield shown
+def _confirmed(trial: Trial, again: Sequence[_Shown]) -> Trial:
+    """A trial with what more trainings of it showed."""
+    number = 1 + len(again)
+    value, score, epochs = (sum(of) for of in zip((trial.value, trial.val_score, trial.epochs), *again, strict=True))
+    return replace(trial, value=value / number, val_score=score / number, epochs=epochs, trainings=number)
 
 
-def _by_halving(jobs: Iterator[ModelTraining]) -> Iterator[tuple[float, float, int]]:
-    """Value, score and epochs of each job; all are in memory."""
+def _all_to_the_end(jobs: Iterator[ModelTraining]) -> Iterator[_Shown]:
+    """One is in memory at a time."""
+    return map(_train, jobs)
+
+
+def _by_halving(jobs: Iterator[ModelTraining]) -> Iterator[_Shown]:
+    """All are in memory."""
     every = list(jobs)
     for share, kept in ((0.25, 1.0), (0.5, 0.5), (1.0, 0.25)):
         best = sorted(range(len(every)), key=lambda n: -every[n].best_value)
         for number in {0, *best[: max(1, round(len(every) * kept))]}:
             _train(every[number], share)
-    return ((job.best_value, job.best_score, job.epoch) for job in every)
+    return (_train(job, 0.0) for job in every)
 
 
-def _train(job: ModelTraining, share: float) -> None:
+def _train(job: ModelTraining, share: float = 1.0) -> _Shown:
+    """Train until so much of the epochs is done, or nothing gets better; what it showed up to there."""
     while not job.done and job.epoch < share * job.total:
         job.advance()
+    return _Shown(job.best_value, job.best_score, job.epoch)
 
 
 def _drawn(draw: random.Random, tunable: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -145,9 +165,8 @@ def _searched(problem: Problem, plan: Plan, seed: int) -> tuple[MetaGraph, ...]:
             search.advance()
         if plan.search_seeds == 1:
             return search.found()
-        job = _start(problem, plan, search.found(), {}, {}, seed)
-        _train(job, 1.0)
-        best = max(best, (job.best_score, search.found()), key=lambda found: found[0])
+        shown = _train(_start(problem, plan, search.found(), seed, 0, {}, {}))
+        best = max(best, (shown.score, search.found()), key=lambda found: found[0])
     return best[1]
 
 
@@ -155,26 +174,24 @@ def _start(
     problem: Problem,
     plan: Plan,
     metagraphs: tuple[MetaGraph, ...],
+    seed: int,
+    number: int,
     settings: Mapping[str, Any],
     options: Mapping[str, Any],
-    seed: int,
 ) -> ModelTraining:
-    train, train_seed = replace(plan.train, **settings), derive_seed(seed, "train", 0)
+    train, train_seed = replace(plan.train, **settings), derive_seed(seed, "train", number)
     if metagraphs:
         return Training(problem, metagraphs, train, train_seed)
     baseline = make_baseline(plan.baseline, {**plan.baseline_options, **options})
     return ModelTraining(problem, baseline.build(problem, train, train_seed), train, train_seed)
 
 
-def chosen(trials: Sequence[Trial], plan: Plan, tuning: Tuning, before: Tuned | None = None) -> Tuned:
-    """The best trial, written out in full, or what was chosen from trials before these if none is better."""
-    best = max(trials, key=lambda trial: trial.value)
-    base = before.base_val_score if before else next(t.val_score for t in trials if not t.settings)
-    if before and before.value >= best.value:
-        return replace(before, budget=tuning.budget)
+def chosen(trials: Sequence[Trial], plan: Plan, tuning: Tuning) -> Tuned:
+    """The best trial, written out in full."""
+    best, base = trials[0], next(trial for trial in trials if not trial.settings)
     settings = {n: asdict(plan.train)[n] for n in ("lr", "weight_decay", "dropout")} | dict(best.settings)
-    reached = plan.train.select, best.value, best.val_score
-    return Tuned(tuning.budget, tuning.how, tuning.seed, *reached, base, settings, best.options)
+    way = tuning.budget, tuning.how, tuning.seed, tuning.trainings, plan.train.select
+    return Tuned(*way, best.value, best.val_score, base.val_score, settings, best.options)
 
 
 def to_toml(tuned: Tuned) -> str:

@@ -40,9 +40,9 @@ def tunings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Plan, Tuning]]:
     """Each tuning that is done from here on."""
     seen = []
 
-    def noted(problem: Problem, plan: Plan, tuning: Tuning, tried: int = 0) -> list[Trial]:
+    def noted(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
         seen.append((plan, tuning))
-        return tune(problem, plan, tuning, tried)
+        return tune(problem, plan, tuning)
 
     monkeypatch.setattr(carrying, "tune", noted)
     return seen

@@ -33,7 +33,7 @@ def tuned_table(folder: Path, name: str = "table.toml") -> Reproduction:
 def chosen(folder: Path, name: str, options: dict[str, int] | None = None) -> None:
     """Put a file of chosen settings there."""
     (folder / "best").mkdir(exist_ok=True)
-    tuned = Tuned(3, "random", 0, "score", 0.5, 0.5, 0.5, {"lr": 0.125}, options or {})
+    tuned = Tuned(3, "random", 0, 1, "score", 0.5, 0.5, 0.5, {"lr": 0.125}, options or {})
     write_tuned(folder / "best" / f"{name}.toml", tuned)
 
 

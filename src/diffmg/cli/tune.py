@@ -19,6 +19,9 @@ def tune(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="A baseline or a strategy; see `diffmg list`.")],
     name: common.Name,
     budget: Annotated[int, typer.Option("--budget", help="Settings that are tried.")] = 20,
+    trainings: Annotated[
+        int, typer.Option("--trainings", help="Trainings of the best quarter; their mean decides.")
+    ] = 1,
     how: Annotated[str, typer.Option("--how", help="random, or halving: drop the worse half twice.")] = "random",
     seed: common.Seed = 0,
     device: common.Device = "auto",
@@ -35,13 +38,16 @@ def tune(
     from diffmg.tuning import Tuning, chosen, to_toml, write_tuned
     from diffmg.tuning import tune as tuned
 
-    plan, tuning = _plan(method, name, setting), Tuning(budget, how, seed)  # type: ignore[arg-type]
+    plan, tuning = _plan(method, name, setting), Tuning(budget, how, seed, trainings)  # type: ignore[arg-type]
     problem = open_problem(name, root=data_root, seed=data_seed).to(resolve_device(device))
     trials = tuned(problem, plan, tuning)
-    table = Table("validation", "epochs", "settings", "options", title=f"{method} on {name}", title_justify="left")
+    table = Table(
+        "validation", "trainings", "epochs", "settings", "options", title=f"{method} on {name}", title_justify="left"
+    )
     for trial in trials[:10]:
         words = (", ".join(f"{k}={v}" for k, v in given.items()) for given in (trial.settings, trial.options))
-        table.add_row(f"{trial.val_score:.4f}", str(trial.epochs), *(w or "as they were" for w in words))
+        numbers = (str(number) for number in (trial.trainings, trial.epochs))
+        table.add_row(f"{trial.val_score:.4f}", *numbers, *(w or "as they were" for w in words))
     console.print(table)
     best = chosen(trials, plan, tuning)
     if out is None:

@@ -139,17 +139,14 @@ def _opened(data: str, root: Path | None) -> Problem:
 
 
 def _choose(frame: _Frame, method: Method, data: str, watch: Watching) -> None:
-    """Choose the settings of a row and keep them; what was chosen with a smaller budget is built upon."""
+    """Choose the settings of a row and keep them."""
     plan, place = method.plan(data, 1, frame.seed, frame.device), frame.table.choice(method, data)
     assert place is not None, "only rows that are tuned have settings to choose"
     problem = _opened(data, frame.root).to(resolve_device(plan.device), plan.engine)
     watch(problem.task.metric)
-    tuning, before = frame.table.tuning, read_tuned(place) if place.exists() else None
-    if before is not None and not before.begins(tuning, plan.train.select):
-        before = None
-    trials = tune(problem, plan, tuning, before.budget if before else 0)
+    trials = tune(problem, plan, frame.table.tuning)
     make_folder(place.parent)
-    write_tuned(place, chosen(trials, plan, tuning, before))
+    write_tuned(place, chosen(trials, plan, frame.table.tuning))
 
 
 def _run(frame: _Frame, method: Method, data: str, watch: Watching) -> None:

@@ -17,7 +17,7 @@ from diffmg.tuning import Tuning, read_tuned
 
 SHAPE = {"title": str, "kind": str, "data": list, "seeds": int, "methods": dict}
 """What a plan file holds."""
-OPTIONAL = {"paper": dict, "reruns": dict, "budget": int, "tuned": str, "settings": dict}
+OPTIONAL = {"paper": dict, "reruns": dict, "budget": int, "trainings": int, "tuned": str, "settings": dict}
 """What it may hold besides; settings are those of every row that does not say otherwise."""
 KINDS = ("accuracy", "cost", "curves", "architectures")
 
@@ -94,12 +94,15 @@ class Reproduction:
     """Figures of others who ran the paper's baselines again: by who they are, method and data set."""
     budget: int = 0
     """Settings that tuning tries for each method; 0: none is tuned."""
+    trainings: int = 1
+    """Trainings of each of these settings."""
     tuned: Path = Path()
     """Folder of what tuning chose."""
 
     def __post_init__(self) -> None:
-        values = f"seeds={self.seeds}, budget={self.budget}"
-        check_rules(values, {"seeds >= 1": self.seeds >= 1, "budget >= 0": self.budget >= 0})
+        values = f"seeds={self.seeds}, budget={self.budget}, trainings={self.trainings}"
+        rules = {"seeds >= 1": self.seeds >= 1, "budget >= 0": self.budget >= 0, "trainings >= 1": self.trainings >= 1}
+        check_rules(values, rules)
         if self.kind not in KINDS:
             raise unknown("kind of table", self.kind, KINDS)
         names = [m.name for m in self.methods]
@@ -114,10 +117,11 @@ class Reproduction:
         if place is None or not place.exists():
             return plan
         tuned = read_tuned(place)
-        if tuned.budget > self.budget:
+        if tuned.budget > self.budget or tuned.trainings != self.trainings:
             raise DiffmgError(
-                f"every method of a table has the same budget, here {self.budget}, but got {tuned.budget} in "
-                f"{str(place)!r}; raise that of the table, or remove the file to choose anew"
+                f"every method of a table has the same budget, here {self.budget} settings trained {self.trainings} "
+                f"times, but got {tuned.budget} trained {tuned.trainings} times in {str(place)!r}; "
+                "change that of the table, or remove the file to choose anew"
             )
         if tuned.select != plan.train.select:
             raise DiffmgError(
@@ -135,7 +139,7 @@ class Reproduction:
     @property
     def tuning(self) -> Tuning:
         """How settings are looked for."""
-        return Tuning(self.budget)
+        return Tuning(self.budget, trainings=self.trainings)
 
     def part(self, data: Sequence[str], methods: Sequence[str], seeds: int | None) -> Reproduction:
         """Only these data sets and methods (all where none is named), with another number of seeds."""
@@ -193,6 +197,7 @@ def read_reproduction(path: Path) -> Reproduction:
         paper=figures,
         reruns=reruns,
         budget=found.get("budget", 0),
+        trainings=found.get("trainings", 1),
         tuned=path.parent / found.get("tuned", ""),
     )
 
