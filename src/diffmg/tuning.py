@@ -23,7 +23,7 @@ from diffmg.strategies import make_strategy
 from diffmg.train import ModelTraining, Problem, Training, TrainSettings
 from diffmg.train.settings import Select
 
-RATES = (0.001, 0.002, 0.005, 0.01, 0.02)
+RATES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 DECAYS = (0.0, 1e-5, 1e-4, 1e-3, 5e-3)
 DROPOUTS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7)
 How = Literal["random", "halving"]
