@@ -41,9 +41,9 @@ SLOW = replace(MLP, baseline="gcn", train=replace(BASE, lr=1e-7))
 ONE_EPOCH = replace(BASE, max_epochs=1)
 DRAWN = [
     ({}, {}),
-    ({"lr": 0.002, "weight_decay": 0.005, "dropout": 0.5}, {"layers": 3}),
-    ({"lr": 0.02, "weight_decay": 0.0001, "dropout": 0.5}, {"layers": 3}),
-    ({"lr": 0.02, "weight_decay": 0.005, "dropout": 0.5}, {"layers": 2}),
+    ({"lr": 0.01, "weight_decay": 0.005, "dropout": 0.5}, {"layers": 2}),
+    ({"lr": 0.001, "weight_decay": 0.005, "dropout": 0.5}, {"layers": 3}),
+    ({"lr": 0.02, "weight_decay": 0.005, "dropout": 0.4}, {"layers": 2}),
 ]
 """What seed 1 draws for the perceptron; files of chosen settings rest on it."""
 
@@ -155,8 +155,8 @@ def test_a_seed_that_does_not_learn_costs_its_settings_the_choice(
     class Moody(ModelTraining):
         def __init__(self, problem: Problem, model: Any, settings: TrainSettings, seed: int) -> None:
             lucky = seed == derive_seed(1, "train", 0)
-            lr = 1e30 if settings.lr == once[0].settings["lr"] and not lucky else settings.lr
-            super().__init__(problem, model, replace(settings, lr=lr), seed)
+            best = replace(settings, **once[0].settings) == settings
+            super().__init__(problem, model, replace(settings, lr=1e30) if best and not lucky else settings, seed)
 
     monkeypatch.setattr(module, "ModelTraining", Moody)
     trials = tune(classification, MLP, Tuning(12, seed=1, trainings=2))

@@ -18,7 +18,8 @@ from diffmg.train import Problem, Quiet, TrainSettings, Watch
 from diffmg.tuning import Trial, Tuning, chosen, read_tuned, tune
 
 DATA = "academic:120"
-QUICK = {"all": {"dim": 8, "max_epochs": 12, "patience": None, "lr": 1e-7}}
+BUDGET = 3
+QUICK = {"all": {"dim": 8, "max_epochs": 25, "patience": None, "lr": 1e-7}}
 """Learns so little that what is drawn is better."""
 METHODS = (
     Method("gtn", baseline="gtn", baseline_options={"all": {"channels": 1}}, settings=QUICK),
@@ -27,7 +28,7 @@ METHODS = (
 )
 
 
-def table(folder: Path, *methods: Method, budget: int = 3) -> Reproduction:
+def table(folder: Path, *methods: Method, budget: int = BUDGET) -> Reproduction:
     return Reproduction("small", "accuracy", (DATA,), 1, methods or METHODS, {}, budget=budget, tuned=folder / "best")
 
 
@@ -54,12 +55,12 @@ def test_each_method_is_tuned_once_with_the_budget_of_the_table(
 ) -> None:
     carried(table(tmp_path, *(METHODS[n] for n in order)), tmp_path / "runs")
     assert [(plan.baseline or plan.strategy, tuning) for plan, tuning in tunings] == [
-        ("gtn", Tuning(3)),
-        ("random_search", Tuning(3)),
+        ("gtn", Tuning(BUDGET)),
+        ("random_search", Tuning(BUDGET)),
     ]
     files = sorted((tmp_path / "best").iterdir())
     assert [file.name for file in files] == ["gtn-academic-120.toml", "random_search-academic-120.toml"]
-    assert {read_tuned(file).budget for file in files} == {3}
+    assert {read_tuned(file).budget for file in files} == {BUDGET}
 
 
 def test_what_was_chosen_is_what_tuning_gives(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_what_was_chosen_is_what_tuning_gives(tmp_path: Path) -> None:
     carried(of, tmp_path / "runs")
     for method in (METHODS[0], METHODS[2]):
         plan = method.plan(DATA, 1, 0, "cpu")
-        best = chosen(tune(open_problem(DATA), plan, Tuning(3)), plan, Tuning(3))
+        best = chosen(tune(open_problem(DATA), plan, Tuning(BUDGET)), plan, Tuning(BUDGET))
         assert read_tuned(tmp_path / "best" / f"{method.name}-academic-120.toml") == best
         assert best.settings["lr"] != 1e-7
 
@@ -78,7 +79,7 @@ def test_runs_have_what_was_chosen_above_their_own_options(tmp_path: Path) -> No
         best = read_tuned(tmp_path / "best" / f"{file}-academic-120.toml")
         train = runs[name].plan["train"]
         assert {setting: train[setting] for setting in best.settings} == best.settings
-        assert (train["dim"], train["max_epochs"]) == (8, 12)
+        assert (train["dim"], train["max_epochs"]) == (8, 25)
     best = read_tuned(tmp_path / "best" / "gtn-academic-120.toml")
     assert "hops" in best.baseline_options
     assert runs["gtn"].plan["baseline_options"] == {"channels": 1, **best.baseline_options}

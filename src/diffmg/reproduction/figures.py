@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from diffmg.drawing import draw_all
 from diffmg.plan import Plan
@@ -30,7 +31,10 @@ def figures(table: Reproduction, runs: Runs, folder: Path) -> dict[str, str]:
 
 
 def _curves(table: Reproduction, runs: Runs, folder: Path, data: str) -> str:
-    """One line per method: the first training, its epochs spread evenly over its seconds."""
+    """One line per method: the training of median seconds, over which its epochs are spread evenly.
+
+    Of several, the first one in a process is slower than the others by what is compiled only once.
+    """
     lines = {}
     for method in table.methods:
         run = runs.get((method.name, data))
@@ -44,7 +48,12 @@ def _curves(table: Reproduction, runs: Runs, folder: Path, data: str) -> str:
 
 
 def _points(run: Run, folder: Path) -> list[tuple[float, float]]:
-    records = [r for r in read_history(folder) if not r["phase"].startswith("search")]
-    first = [r for r in records if r["phase"] == records[0]["phase"]]
-    step = run.seconds[first[0]["phase"]] / len(first) if first else 0.0
-    return [(step * r["epoch"], r["val_score"]) for r in first]
+    trainings: dict[str, list[dict[str, Any]]] = {}
+    for record in read_history(folder):
+        if not record["phase"].startswith("search"):
+            trainings.setdefault(record["phase"], []).append(record)
+    if not trainings:
+        return []
+    phase = sorted(trainings, key=lambda phase: run.seconds[phase])[(len(trainings) - 1) // 2]
+    step = run.seconds[phase] / len(trainings[phase])
+    return [(step * r["epoch"], r["val_score"]) for r in trainings[phase]]
