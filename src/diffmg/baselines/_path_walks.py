@@ -68,9 +68,11 @@ def neighbours(
         rows = own.repeat(sampled)
         columns = walk(matrices, rows, len(matrices), rng)[:, -1]
         rows, columns = rows[columns >= 0], columns[columns >= 0]
-    codes = np.concatenate([rows.astype(np.int64) * count + columns, own * count + own])
-    rows, columns = np.divmod(np.unique(codes), count)
-    return rows, columns
+    rows, columns = np.concatenate([rows, own]), np.concatenate([columns, own])
+    linked = sp.csr_matrix((np.ones(len(rows), bool), (rows, columns)), (count, count))
+    linked.sort_indices()
+    rows, columns = linked.nonzero()
+    return rows.astype(np.int64), columns.astype(np.int64)
 
 
 def product(matrices: Sequence[sp.csr_matrix], most: int) -> sp.csr_matrix | None:
