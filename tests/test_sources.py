@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffmg.errors import DiffmgError
-from diffmg.sources import describe, is_database, is_described, open_problem, published_for, starting_point
+from diffmg.sources import describe, is_database, is_described, open_problem, plain_name, published_for, starting_point
 from diffmg.train import TrainSettings
 
 TOML = """
@@ -101,3 +101,18 @@ def test_a_search_starts_from_what_the_authors_published_as_far_as_it_has_it() -
 @pytest.mark.parametrize(("data", "strategy"), [("imdb", ""), ("academic:120", "diffmg"), ("library.toml", "diffmg")])
 def test_baselines_and_other_data_start_from_this_package_s_settings(data: str, strategy: str) -> None:
     assert starting_point(data, strategy) == ({}, TrainSettings())
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        ("acm", "acm"),
+        ("academic:120", "academic-120"),
+        ("academic:1.5e3", "academic-1.5e3"),
+        ("some where/my shop.toml", "my-shop"),
+        ("shop.sqlite3", "shop"),
+        ("postgresql://reader@example.org/sales", "sales"),
+    ],
+)
+def test_data_have_a_name_for_files(data: str, name: str) -> None:
+    assert plain_name(data) == name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,11 @@ def is_database(data: str) -> bool:
 def is_described(data: str) -> bool:
     """Whether `data` is a description of tables, or a database that can be described."""
     return data.endswith(".toml") or is_database(data)
+
+
+def plain_name(data: str) -> str:
+    """Data as part of a file name: the name of a file or a database, or that of a data set with its size."""
+    return re.sub(r"[^\w.]+", "-", Path(data).stem if is_described(data) else data)
 
 
 def describe(data: str, options: Mapping[str, Any]) -> Description:

@@ -19,7 +19,6 @@ from diffmg.cli.running import (
     carry_out,
     defaults,
     given_metagraphs,
-    plain_name,
 )
 
 
@@ -47,6 +46,7 @@ def fit(
 ) -> None:
     """Search a meta graph (or take a rival), train it, score it, and write a run folder."""
     from diffmg.plan import Plan, engine_from
+    from diffmg.sources import plain_name
 
     strategy_options, train = defaults(name, "" if baseline else strategy, None if baseline else option, setting)
     plan = Plan(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,11 +41,6 @@ SearchSeeds = Annotated[
 ]
 Repeats = Annotated[int, typer.Option("--repeats", help="Trainings of the chosen meta graph; scores are their mean.")]
 SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]
-
-
-def plain_name(data: str) -> str:
-    """Data as part of a file name."""
-    return re.sub(r"\W+", "-", Path(data).stem)
 
 
 def defaults(

@@ -19,10 +19,10 @@ from diffmg.experiment import Experiment
 from diffmg.files import make_folder
 from diffmg.folder import RunFolder
 from diffmg.plan import Plan
-from diffmg.reproduction.spec import Method, Reproduction, plain_name
+from diffmg.reproduction.spec import Method, Reproduction
 from diffmg.reproduction.tasks import Task, Watching, do_all
 from diffmg.run import RUN, Run, read_run
-from diffmg.sources import open_problem
+from diffmg.sources import open_problem, plain_name
 from diffmg.strategies import make_strategy
 from diffmg.train import Problem, Quiet, Watch
 from diffmg.tuning import chosen, read_tuned, tune, write_tuned

@@ -10,8 +10,9 @@ from diffmg.drawing import draw_all
 from diffmg.plan import Plan
 from diffmg.report.curves import curves_svg
 from diffmg.reproduction.carrying import folder_of
-from diffmg.reproduction.spec import Reproduction, plain_name
+from diffmg.reproduction.spec import Reproduction
 from diffmg.run import Run, read_history
+from diffmg.sources import plain_name
 
 Runs = Mapping[tuple[str, str], Run]
 """By method and data set."""

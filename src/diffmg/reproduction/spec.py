@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,7 +11,7 @@ from typing import Any
 from diffmg.errors import DiffmgError, unknown
 from diffmg.options import check_rules
 from diffmg.plan import Plan, settings_from
-from diffmg.sources import published_for, starting_point
+from diffmg.sources import plain_name, published_for, starting_point
 from diffmg.tuning import Tuning, read_tuned
 
 SHAPE = {"title": str, "kind": str, "data": list, "seeds": int, "methods": dict}
@@ -66,11 +65,6 @@ class Method:
             train=settings_from(base, _on(self.settings, data)),
             device=device,
         )
-
-
-def plain_name(data: str) -> str:
-    """Data as part of a file name."""
-    return re.sub(r"[^a-zA-Z0-9.]+", "-", data)
 
 
 def _on(given: Mapping[str, Mapping[str, Any]], data: str) -> dict[str, Any]:
