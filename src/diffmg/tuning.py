@@ -45,6 +45,11 @@ class Tuning:
         check_types(self)
         check_rules(self, {"budget >= 1": self.budget >= 1, "trainings >= 1": self.trainings >= 1})
 
+    @property
+    def finals(self) -> int:
+        """How many are trained more than once."""
+        return max(1, self.budget // 4)
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -104,9 +109,9 @@ def tune(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
     train = _all_to_the_end if tuning.how == "random" else _by_halving
     shown = train(start(0, *each) for each in drawn)
     trials = _best_first(Trial(s, o, *one) for (s, o), one in zip(drawn, shown, strict=True))
-    finals = max(1, tuning.budget // 4)
-    again = [[_train(start(i, t.settings, t.options)) for i in range(1, tuning.trainings)] for t in trials[:finals]]
-    return _best_first(map(_confirmed, trials[:finals], again)) + trials[finals:]
+    best, others = trials[: tuning.finals], trials[tuning.finals :]
+    again = [[_train(start(i, t.settings, t.options)) for i in range(1, tuning.trainings)] for t in best]
+    return _best_first(map(_confirmed, best, again)) + others
 
 
 class _Shown(NamedTuple):

@@ -132,7 +132,23 @@ def test_heads_and_notes_are_those_of_the_table() -> None:
     assert sheet.title == "a title"
     assert sheet.heads == ("method", "seeds", "acm", "acm, paper", "imdb", "imdb, paper")
     assert {len(row) for row in sheet.rows} == {len(sheet.heads)}
-    assert sheet.notes == ("diffmg: searched",)
+    assert sheet.notes == ("diffmg: searched", "device: cpu")
+
+
+@pytest.mark.parametrize(("trainings", "more"), [(1, ""), (3, ", the best 2 of them 3 times")])
+def test_a_table_says_how_its_settings_were_chosen(trainings: int, more: str) -> None:
+    (sheet,) = sheets(replace(TABLE, budget=8, trainings=trainings), {})
+    wanted = f"tuned rows: 8 settings trained for each data set{more}; validation chose"
+    assert sheet.notes == ("diffmg: searched", wanted)
+
+
+def test_a_table_says_where_it_ran_and_which_runs_had_another_device() -> None:
+    runs = {("gcn", "acm"): run_of(0.5), ("gcn", "imdb"): run_of(0.5), ("diffmg", "acm"): run_of(0.5)}
+    assert sheets(TABLE, runs)[0].notes[1:] == ("device: cpu",)
+    runs["gcn", "acm"] = replace(runs["gcn", "acm"], device="a card")
+    assert sheets(TABLE, runs)[0].notes[1:] == ("device: cpu", "device of gcn on acm: a card")
+    runs["gcn", "imdb"] = replace(runs["gcn", "imdb"], device="a card")
+    assert sheets(TABLE, runs)[0].notes[1:] == ("device: a card", "device of diffmg on acm: cpu")
 
 
 def test_the_spread_of_several_searches_is_a_table_of_its_own() -> None:
@@ -186,16 +202,17 @@ def test_a_cost_says_whether_the_order_is_the_paper_s(darts: float, diffmg: floa
     seconds = {"darts": darts, "diffmg": diffmg, "genetic": genetic}
     runs = {(name, "amazon"): took(search_0=s) for name, s in seconds.items()}
     runs["evaluation", "amazon"] = took(train_0=0.5)
-    assert sheets(COST, runs)[0].notes == (words,)
+    assert sheets(COST, runs)[0].notes == ("device: cpu", words)
 
 
 def test_an_order_is_of_two_or_more_and_only_of_a_cost() -> None:
     runs = {("darts", "amazon"): took(search_0=1.0), ("evaluation", "amazon"): took(train_0=1.0)}
-    assert sheets(COST, {})[0].notes == sheets(COST, runs)[0].notes == ()
+    assert sheets(COST, {})[0].notes == ()
+    assert sheets(COST, runs)[0].notes == ("device: cpu",)
     two = {**runs, ("diffmg", "amazon"): took(search_0=1.0)}
-    assert len(sheets(COST, two)[0].notes) == 1
-    assert sheets(replace(COST, kind="accuracy"), two)[0].notes == ()
-    assert sheets(replace(COST, paper={"darts": COST.paper["darts"]}), two)[0].notes == ()
+    assert len(sheets(COST, two)[0].notes) == 2
+    for other in (replace(COST, kind="accuracy"), replace(COST, paper={"darts": COST.paper["darts"]})):
+        assert sheets(other, two)[0].notes == ("device: cpu",)
 
 
 def test_markdown_is_tables_with_notes() -> None:
@@ -206,8 +223,8 @@ def test_markdown_is_tables_with_notes() -> None:
     assert lines[:2] == ["**a title**", ""]
     assert [split(line) for line in (lines[2], *lines[4:6])] == [list(first.heads), *map(list, first.rows)]
     assert split(lines[3]) == ["---", *["---:"] * 5]
-    assert lines[6:11] == ["", "- diffmg: searched", "", f"**{second.title}**", ""]
-    assert [split(line) for line in (lines[11], *lines[13:])] == [list(second.heads), *map(list, second.rows)]
+    assert lines[6:12] == ["", "- diffmg: searched", "- device: cpu", "", f"**{second.title}**", ""]
+    assert [split(line) for line in (lines[12], *lines[14:])] == [list(second.heads), *map(list, second.rows)]
     assert text.endswith("|\n")
 
 

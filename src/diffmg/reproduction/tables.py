@@ -88,7 +88,12 @@ def _minutes(figure: Sequence[float]) -> str:
 
 
 def _remarks(table: Reproduction, runs: Runs) -> Iterator[str]:
-    """What the figures say of themselves: for a cost, whether the methods come in the paper's order."""
+    """How settings were chosen, where it all ran, and for a cost, whether the methods come in the paper's order."""
+    if table.budget:
+        tuning = table.tuning
+        again = f", the best {tuning.finals} of them {tuning.trainings} times" if tuning.trainings > 1 else ""
+        yield f"tuned rows: {tuning.budget} settings trained for each data set{again}; validation chose"
+    yield from _machines(runs)
     if table.kind != "cost":
         return
     for data in table.data:
@@ -98,6 +103,16 @@ def _remarks(table: Reproduction, runs: Runs) -> Iterator[str]:
         word = "as in the paper" if mine == paper else f"in the paper {' < '.join(paper)}"
         if len(names) > 1:
             yield f"order on {data}: {' < '.join(mine)}, {word}"
+
+
+def _machines(runs: Runs) -> Iterator[str]:
+    """The device of most runs, then the others, each with the runs it did."""
+    devices: dict[str, list[tuple[str, str]]] = {}
+    for cell, run in runs.items():
+        devices.setdefault(run.device, []).append(cell)
+    for number, device in enumerate(sorted(devices, key=lambda d: -len(devices[d]))):
+        cells = ", ".join(f"{method} on {data}" for method, data in devices[device])
+        yield f"device of {cells}: {device}" if number else f"device: {device}"
 
 
 def _spread(table: Reproduction, runs: Runs) -> Iterator[Sheet]:
