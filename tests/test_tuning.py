@@ -146,6 +146,11 @@ def test_the_best_quarter_is_trained_again_and_its_mean_decides(classification: 
     assert run.mean("val") == pytest.approx(finals[0].val_score)
 
 
+@pytest.mark.parametrize(("budget", "finals"), [(1, 1), (2, 2), (8, 2), (12, 3), (33, 8)])
+def test_a_quarter_is_trained_again_but_never_one_alone(budget: int, finals: int) -> None:
+    assert Tuning(budget).finals == finals
+
+
 def test_a_seed_that_does_not_learn_costs_its_settings_the_choice(
     classification: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +166,8 @@ def test_a_seed_that_does_not_learn_costs_its_settings_the_choice(
     monkeypatch.setattr(module, "ModelTraining", Moody)
     trials = tune(classification, MLP, Tuning(12, seed=1, trainings=2))
     assert trials[0].settings != once[0].settings
-    assert trials[2].value == -math.inf
+    assert (trials[-1].settings, trials[-1].value) == (once[0].settings, -math.inf)
+    assert [t.trainings for t in trials] == [2] * 2 + [1] * 9 + [2]
 
 
 def test_tuning_follows_from_its_seed(classification: Problem) -> None:
@@ -297,7 +303,7 @@ def test_random_tuning_keeps_one_training_in_memory(
 
     monkeypatch.setattr(module, "ModelTraining", Counted)
     tune(classification, MLP, Tuning(4, how, trainings=3))  # type: ignore[arg-type]
-    assert (len(counts), max(counts)) == (4 + 2, most)
+    assert (len(counts), max(counts)) == (4 + 2 * 2, most)
 
 
 @pytest.mark.parametrize("how", ["random", "halving"])

@@ -39,7 +39,7 @@ class Tuning:
     """Train all to the end, or drop the worse half after a quarter and after half of the epochs (never the base)."""
     seed: int = 0
     trainings: int = 1
-    """Trainings of the best quarter, from seeds of their own; their mean decides, so that no lucky seed does."""
+    """Trainings of the best quarter, two at least, from seeds of their own; their mean decides, not a lucky seed."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -48,7 +48,7 @@ class Tuning:
     @property
     def finals(self) -> int:
         """How many are trained more than once."""
-        return max(1, self.budget // 4)
+        return min(self.budget, max(2, self.budget // 4))
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def tune(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
     trials = _best_first(Trial(s, o, *one) for (s, o), one in zip(drawn, shown, strict=True))
     best, others = trials[: tuning.finals], trials[tuning.finals :]
     again = [[_train(start(i, t.settings, t.options)) for i in range(1, tuning.trainings)] for t in best]
-    return _best_first(map(_confirmed, best, again)) + others
+    return _best_first([*map(_confirmed, best, again), *others])
 
 
 class _Shown(NamedTuple):
@@ -123,7 +123,8 @@ class _Shown(NamedTuple):
 
 
 def _best_first(trials: Iterable[Trial]) -> list[Trial]:
-    return sorted(trials, key=lambda trial: -trial.value)
+    """Those of more trainings first; last of all those with one that came to nothing."""
+    return sorted(trials, key=lambda trial: (trial.value == -math.inf, -trial.trainings, -trial.value))
 
 
 def _confirmed(trial: Trial, again: Sequence[_Shown]) -> Trial:

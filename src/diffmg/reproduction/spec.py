@@ -89,7 +89,7 @@ class Reproduction:
     budget: int = 0
     """Settings that tuning tries for each method; 0: none is tuned."""
     trainings: int = 1
-    """Trainings of each of these settings."""
+    """Trainings of the best quarter of them."""
     tuned: Path = Path()
     """Folder of what tuning chose."""
 
