@@ -1,7 +1,7 @@
-"""Put tables made from the result files in `benchmarks/results` between the marks in README.md and docs.
+"""Put tables made from the result files in `benchmarks/results` between the marks in README.md and docs; draw pictures.
 
 usage: python benchmarks/render.py [--check]
-`--check` writes nothing and exits with 1 if a document is not up to date.
+`--check` writes nothing and exits with 1 if a document or a picture is not up to date.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pathlib import Path
 import speed_tables
 
 from diffmg.files import read_json, write_text
-from diffmg.reproduction import FORMS, done_runs, filled, places, read_reproduction, sheets
+from diffmg.reproduction import FORMS, done_runs, figures, filled, places, read_reproduction, sheets
 from diffmg.run import Run
 
 HERE = Path(__file__).parent
 DOCUMENTS = tuple(HERE.parent / name for name in ("README.md", "docs/results.md", "docs/performance.md"))
+FIGURES = HERE.parent / "docs" / "figures"
 RUNS = HERE / "results" / "reproduce"
 REPRODUCED = ("classification", "recommendation", "cost", "curves", "architectures", "ablation")
 NAMES = ("dblp", "acm", "imdb", "amazon", "yelp", "douban")
@@ -98,14 +99,23 @@ def rendered(text: str) -> str:
     return filled(text, {name: TABLES[name]() for name in places(text)})
 
 
+def wanted() -> dict[Path, str]:
+    """What every document and every picture should be."""
+    files = {document: rendered(document.read_text(encoding="utf-8")) for document in DOCUMENTS}
+    for table in (read_reproduction(HERE / f"ding2021_{name}.toml") for name in REPRODUCED):
+        files |= {FIGURES / name: picture for name, picture in figures(table, done_runs(table, RUNS), RUNS).items()}
+    return files
+
+
 def main(check: bool) -> int:
-    """Bring the documents up to date, or only look whether they are."""
-    stale = [d for d in DOCUMENTS if rendered(d.read_text(encoding="utf-8")) != d.read_text(encoding="utf-8")]
-    for document in stale:
+    """Bring documents and pictures up to date, or only look whether they are."""
+    files = wanted()
+    stale = [f for f, text in files.items() if not f.exists() or f.read_text(encoding="utf-8") != text]
+    for file in stale:
         if check:
-            print(f"{document.name} is not up to date; run: python benchmarks/render.py")
+            print(f"{file.name} is not up to date; run: python benchmarks/render.py")
         else:
-            write_text(document, rendered(document.read_text(encoding="utf-8")))
+            write_text(file, files[file])
     return int(check and bool(stale))
 
 

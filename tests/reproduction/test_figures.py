@@ -80,4 +80,9 @@ def test_runs_that_are_not_there_leave_no_line(done):
     some = {key: run for key, run in runs.items() if key[0] == "gcn"}
     picture = figures(table("curves"), some, folder)["curves-shop-160.svg"]
     assert picture.count("<polyline") == 1
-    assert figures(table("curves"), {}, folder) == {"curves-shop-160.svg": ""}
+    assert figures(table("curves"), {}, folder) == {}
+
+
+def test_without_the_epochs_of_a_run_nothing_is_drawn(done, tmp_path: Path) -> None:
+    _, runs = done
+    assert figures(table("curves"), runs, tmp_path) == {}

@@ -19,9 +19,10 @@ Runs = Mapping[tuple[str, str], Run]
 
 
 def figures(table: Reproduction, runs: Runs, folder: Path) -> dict[str, str]:
-    """Pictures by file name: none for a table of numbers."""
+    """Pictures by file name: none for a table of numbers, nor of curves without a point."""
     if table.kind == "curves":
-        return {f"curves-{plain_name(data)}.svg": _curves(table, runs, folder, data) for data in table.data}
+        drawn = {f"curves-{plain_name(data)}.svg": _curves(table, runs, folder, data) for data in table.data}
+        return {name: picture for name, picture in drawn.items() if picture}
     if table.kind == "architectures":
         return {
             f"{name}-{plain_name(data)}.svg": draw_all(r.metagraphs, "svg")
