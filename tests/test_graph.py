@@ -98,6 +98,17 @@ def test_symmetric_up_to_rounding_is_symmetric():
     np.testing.assert_allclose(matrix, matrix.T, rtol=1e-5)
 
 
+def test_an_edge_of_weight_zero_leaves_a_relation_symmetric():
+    """It carries nothing, whichever way it goes; but it stays an edge of the network."""
+    edges, weights = [[0, 0, 0, 1], [0, 1, 2, 0]], [0.25, 1.0, 0.0, 1.0]
+    graph = graph_of({AA: edges}, weights={AA: weights}, reverse=True)
+    matrix = matrix_of(graph, AA)
+    np.testing.assert_allclose(matrix, matrix.T, rtol=1e-6)
+    assert matrix[0, 1] == pytest.approx(1 / np.sqrt(2.25 * 2))
+    assert graph.schema.relations == (AA,)
+    assert graph.edge_index(AA).shape == (2, 4)
+
+
 def test_reverse_adds_what_is_missing():
     graph = graph_of({AB: [[2, 0], [1, 1]]}, reverse=True)
     reverse = Relation("b", "rev_r", "a")

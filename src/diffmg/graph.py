@@ -254,7 +254,10 @@ def _reverses(adjacency: Mapping[Relation, sp.csr_matrix], wanted: Iterable[Rela
 
 
 def _equal(a: sp.csr_matrix, b: sp.csr_matrix) -> bool:
-    """Whether two matrices hold the same edges, with weights that differ by no more than rounding."""
+    """Whether two matrices hold the same edges, but for weights of zero, and weights that differ only by rounding."""
+    a, b = a.copy(), b.copy()
+    for matrix in (a, b):
+        matrix.eliminate_zeros()
     if a.shape != b.shape or a.nnz != b.nnz:
         return False
     same_edges = np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
