@@ -14,7 +14,7 @@ from pathlib import Path
 import speed_tables
 
 from diffmg.files import read_json, write_text
-from diffmg.reproduction import FORMS, done_runs, figures, filled, places, read_reproduction, sheets
+from diffmg.reproduction import FORMS, Reproduction, done_runs, figures, filled, places, read_reproduction, sheets
 from diffmg.run import Run
 
 HERE = Path(__file__).parent
@@ -25,17 +25,16 @@ REPRODUCED = ("classification", "recommendation", "cost", "curves", "architectur
 NAMES = ("dblp", "acm", "imdb", "amazon", "yelp", "douban")
 
 
+@cache
+def _done(name: str) -> tuple[Reproduction, dict[tuple[str, str], Run]]:
+    """A table of the paper and its runs, by method and data set."""
+    table = read_reproduction(HERE / f"ding2021_{name}.toml")
+    return table, done_runs(table, RUNS)
+
+
 def reproduced(name: str) -> str:
     """A table of the paper again, beside the paper's figures."""
-    table = read_reproduction(HERE / f"ding2021_{name}.toml")
-    return FORMS["md"](sheets(table, done_runs(table, RUNS)))
-
-
-@cache
-def _scores() -> dict[tuple[str, str], Run]:
-    """The runs of both tables of scores, by method and data set."""
-    tables = [read_reproduction(HERE / f"ding2021_{name}.toml") for name in REPRODUCED[:2]]
-    return {key: run for table in tables for key, run in done_runs(table, RUNS).items()}
+    return FORMS["md"](sheets(*_done(name)))
 
 
 def load(kind: str, name: str) -> Run | None:
@@ -55,8 +54,9 @@ def summary() -> str:
     methods = ("published", "diffmg_authors", "diffmg", "random_search", "average", "gcn", "hgt")
     heads = ["data set", "score (%)", "paper", *methods]
     rows = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * (len(heads) - 2)]
+    scores = {**_done("classification")[1], **_done("recommendation")[1]}
     for name in NAMES:
-        runs = [_scores().get((method, name)) for method in methods]
+        runs = [scores.get((method, name)) for method in methods]
         metric = next((r.metric for r in runs if r), "")
         mean, std = reference[name]["paper"]
         cells = [name, metric.replace("_", " "), f"{mean:.2f} ± {std:.2f}"]
@@ -102,8 +102,8 @@ def rendered(text: str) -> str:
 def wanted() -> dict[Path, str]:
     """What every document and every picture should be."""
     files = {document: rendered(document.read_text(encoding="utf-8")) for document in DOCUMENTS}
-    for table in (read_reproduction(HERE / f"ding2021_{name}.toml") for name in REPRODUCED):
-        files |= {FIGURES / name: picture for name, picture in figures(table, done_runs(table, RUNS), RUNS).items()}
+    for name in REPRODUCED:
+        files |= {FIGURES / file: picture for file, picture in figures(*_done(name), RUNS).items()}
     return files
 
 

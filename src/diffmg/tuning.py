@@ -88,6 +88,11 @@ class Tuned:
         settings_from(TrainSettings(), dict(self.settings))
         dict(self.baseline_options)
 
+    def by(self, tuning: Tuning, select: Select) -> bool:
+        """Whether it was chosen in this way."""
+        own = (self.budget, self.how, self.seed, self.trainings, self.select)
+        return own == (tuning.budget, tuning.how, tuning.seed, tuning.trainings, select)
+
     def applied(self, plan: Plan) -> Plan:
         """The plan with what was chosen."""
         options = {**plan.baseline_options, **self.baseline_options}
@@ -146,13 +151,17 @@ def _by_halving(jobs: Iterator[ModelTraining]) -> Iterator[_Shown]:
         best = sorted(range(len(every)), key=lambda n: -every[n].best_value)
         for number in {0, *best[: max(1, round(len(every) * kept))]}:
             _train(every[number], share)
-    return (_train(job, 0.0) for job in every)
+    return map(_shown, every)
 
 
 def _train(job: ModelTraining, share: float = 1.0) -> _Shown:
     """Train until so much of the epochs is done, or nothing gets better; what it showed up to there."""
     while not job.done and job.epoch < share * job.total:
         job.advance()
+    return _shown(job)
+
+
+def _shown(job: ModelTraining) -> _Shown:
     return _Shown(job.best_value, job.best_score, job.epoch)
 
 

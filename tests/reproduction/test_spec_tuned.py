@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from diffmg.errors import DiffmgError
 from diffmg.reproduction import Method, Reproduction, read_reproduction
-from diffmg.tuning import Tuned, Tuning, write_tuned
+from diffmg.tuning import Tuned, Tuning, read_tuned, write_tuned
 
 SMALL = """
 title = "small"
@@ -91,9 +92,16 @@ def test_chosen_settings_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         table.plan(table.methods[0], "acm", 0, "cpu")
 
 
-def test_settings_chosen_by_another_figure_are_not_taken(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "other", [{"budget": 2}, {"budget": 4}, {"trainings": 2}, {"how": "halving"}, {"seed": 1}, {"select": "loss"}]
+)
+def test_settings_chosen_in_another_way_are_not_taken(other: dict[str, Any], tmp_path: Path) -> None:
     table = tuned_table(tmp_path)
     chosen(tmp_path, "mlp-acm")
-    by_loss = replace(table.methods[0], settings={"all": {"select": "loss"}})
-    with pytest.raises(DiffmgError, match=r"here the loss, but got the score in .*mlp-acm\.toml.*remove the file"):
-        table.plan(by_loss, "acm", 0, "cpu")
+    place = tmp_path / "best" / "mlp-acm.toml"
+    assert table.plan(table.methods[0], "acm", 0, "cpu").train.lr == 0.125
+    write_tuned(place, replace(read_tuned(place), **other))
+    ((name, value),) = other.items()
+    words = f"by {value} in" if name == "select" else f"{name}={value!r}"
+    with pytest.raises(DiffmgError, match=rf"but got .*{words}.*mlp-acm\.toml.*remove the file"):
+        table.plan(table.methods[0], "acm", 0, "cpu")

@@ -25,7 +25,7 @@ from diffmg.run import RUN, Run, read_run
 from diffmg.sources import open_problem, plain_name
 from diffmg.strategies import make_strategy
 from diffmg.train import Problem, Quiet, Watch
-from diffmg.tuning import chosen, read_tuned, tune, write_tuned
+from diffmg.tuning import chosen, tune, write_tuned
 
 
 def carry_out(
@@ -105,12 +105,12 @@ def done_runs(table: Reproduction, folder: Path, seed: int = 0) -> dict[tuple[st
 
 
 def _unchosen(table: Reproduction, cells: Sequence[tuple[Method, str]]) -> dict[Path, tuple[Method, str]]:
-    """Files of chosen settings that are not there yet, or not with this budget, each with the row it is for."""
+    """Files of chosen settings that are not there yet, each with the row it is for."""
     missing: dict[Path, tuple[Method, str]] = {}
     owners = {table.choice(method, data): (method, data) for method, data in cells if not method.tuned_as}
     for method, data in cells:
         place = table.choice(method, data)
-        if place is None or (place.exists() and read_tuned(place).budget >= table.budget):
+        if place is None or place.exists():
             continue
         if place not in owners:
             raise DiffmgError(

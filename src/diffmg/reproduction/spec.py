@@ -111,15 +111,10 @@ class Reproduction:
         if place is None or not place.exists():
             return plan
         tuned = read_tuned(place)
-        if tuned.budget > self.budget or tuned.trainings != self.trainings:
+        if not tuned.by(self.tuning, plan.train.select):
             raise DiffmgError(
-                f"every method of a table has the same budget, here {self.budget} settings trained {self.trainings} "
-                f"times, but got {tuned.budget} trained {tuned.trainings} times in {str(place)!r}; "
-                "change that of the table, or remove the file to choose anew"
-            )
-        if tuned.select != plan.train.select:
-            raise DiffmgError(
-                f"settings are chosen by what chooses the epoch, here the {plan.train.select}, but got the "
+                f"settings of a table are all chosen in one way, here {self.tuning} by {plan.train.select}, but got "
+                f"budget={tuned.budget}, how={tuned.how!r}, seed={tuned.seed}, trainings={tuned.trainings} by "
                 f"{tuned.select} in {str(place)!r}; remove the file to choose anew"
             )
         return tuned.applied(plan)
