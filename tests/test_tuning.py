@@ -276,7 +276,7 @@ def test_a_plan_s_own_options_stay_beneath_what_is_tried(
 
     monkeypatch.setattr(module, "make_baseline", noted)
     plan = replace(MLP, baseline="gtn", baseline_options={"channels": 1, "hops": 1}, train=ONE_EPOCH)
-    assert list(BASELINES.get("gtn").tunable) == ["hops"]
+    assert {"hops"} < set(BASELINES.get("gtn").tunable)
     trials = tune(classification, plan, Tuning(5))
     assert made == [{"channels": 1, "hops": 1}, *({"channels": 1, **options} for _, options in drawn_by("gtn", 4))]
     assert all("channels" not in trial.options for trial in trials)

@@ -17,12 +17,13 @@ from small_networks import small_classification, small_recommendation, small_wor
 from worlds import World
 
 SETTINGS = TrainSettings(dim=5, dropout=0.0)
+RATE = 3.0
 
 
 def choices(model, world: World, hop: int, channel: int) -> Tensor:
     """Q of one hop and channel over all N nodes, with all relations in the softmax: those left out get any number."""
     hop_of = model.hops[hop]
-    learned = dict(zip((*hop_of.relations, None), hop_of.choice[:, channel].double(), strict=True))
+    learned = dict(zip((*hop_of.relations, None), hop_of.choice[:, channel].double() * RATE, strict=True))
     spare = torch.tensor(0.7 + hop, dtype=torch.float64)
     matrices = {r: torch.from_numpy(adjacency(world, r)) for r in world.edges}
     matrices[None] = torch.eye(len(matrices[next(iter(world.edges))]), dtype=torch.float64)
@@ -61,7 +62,7 @@ def oracle(model, world: World, problem: Problem) -> list[Tensor]:
 @pytest.mark.parametrize("hops", [1, 2, 3])
 def test_outputs_and_gradients_are_those_of_dense_products_normalised_as_in_the_paper(make, hops):
     problem = make()
-    model = GTN(channels=2, hops=hops).build(problem, SETTINGS, seed=3)
+    model = GTN(channels=2, hops=hops, choice_rate=RATE).build(problem, SETTINGS, seed=3)
     outputs, expected = model(problem.graph), oracle(model, small_world(), problem)
     for got, want in zip(outputs, expected, strict=True):
         torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
@@ -103,6 +104,33 @@ def test_channels_start_apart():
     assert all(not torch.equal(hop.choice[:, 0], hop.choice[:, 1]) for hop in model.hops)
 
 
+def test_choices_start_alike_and_move_at_their_rate():
+    """Adam's first step moves every parameter by the learning rate, so choices by the rate times that."""
+    problem, settings = small_classification(), TrainSettings(dim=5, dropout=0.0, lr=0.01, weight_decay=0.0)
+    starts, moves = [], []
+    for rate in (1.0, 100.0):
+        model = GTN(choice_rate=rate).build(problem, settings, seed=0)
+        starts.append(rate * model.hops[0].choice.detach())
+        ModelTraining(problem, model, settings, seed=0).advance()
+        moves.append((rate * model.hops[0].choice.detach() - starts[-1]).abs())
+    torch.testing.assert_close(*starts)
+    torch.testing.assert_close(moves[0], torch.full_like(moves[0], 0.01), rtol=1e-2, atol=0)
+    torch.testing.assert_close(moves[1], torch.full_like(moves[1], 1.0), rtol=1e-2, atol=0)
+
+
+@pytest.mark.parametrize("favoured", [0, -1])
+def test_a_choice_as_good_as_made_leaves_numbers_finite(favoured):
+    """Of nodes without links, too, whose rows have identity alone."""
+    problem = small_classification()
+    model = GTN(hops=4).build(problem, SETTINGS, seed=0)
+    with torch.no_grad():
+        for hop in model.hops:
+            hop.choice[favoured] = 1e3
+    problem.task.loss(model(problem.graph), "train").backward()
+    assert all(z.isfinite().all() for z in model(problem.graph))
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
 def test_it_trains(problem, quick):
     job = ModelTraining(problem, GTN().build(problem, quick, seed=0), quick, seed=0)
     while not job.done:
@@ -110,7 +138,7 @@ def test_it_trains(problem, quick):
     assert all(z.isfinite().all() for z in job.best_model()(problem.graph))
 
 
-@pytest.mark.parametrize("options", [{"hops": 0}, {"channels": 0}, {"hops": "3"}])
+@pytest.mark.parametrize("options", [{"hops": 0}, {"channels": 0}, {"hops": "3"}, {"choice_rate": 0.0}])
 def test_bad_options(options):
     with pytest.raises(DiffmgError, match="but got"):
         make_baseline("gtn", options)

@@ -77,7 +77,7 @@ def dense(world: World, model: nn.Module, beta: float = 0.05) -> list[Tensor]:
             change.append(torch.stack(rows))
         before = seen
         h = h + torch.cat(change, dim=1) + layer.bias
-    return heads(world, model, h / h.norm(dim=1, keepdim=True).clamp(min=1e-12))
+    return [z / z.norm(dim=1, keepdim=True).clamp(min=1e-12) for z in heads(world, model, h)]
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)

@@ -35,12 +35,13 @@ class SimpleHGN(Baseline):
     """Projection per type, then `layers` of attention whose logits add a term for the kind of the edge.
 
     `exp LeakyReLU(a [W h_v, W h_u, W_e e_kind])`, normalised over the edges into v; a share `beta` of the layer before
-    is mixed into the attention; every layer adds its input before ELU; the last output has length 1 (L2), and the
-    task's head follows. Kinds are the relations, the reverse of a relation for the pairs that nothing links in that
-    direction, and one for the loop at every node. A pair linked by two relations has two edges here, one in the
-    original; heads share `dim` columns, where the original gives each as many; weights of edges are not read. A layer
-    has vectors only for kinds that reach the task's targets in the layers that are left. Left out: the decoders for
-    links (pairs are scored by their dot product).
+    is mixed into the attention; every layer adds its input before ELU. The outputs have length 1 (L2): the logits of
+    the classes, which makes probabilities mild, or the vectors of users and items. Kinds are the relations, the reverse
+    of a relation for the pairs that nothing links in that direction, and one for the loop at every node. A pair linked
+    by two relations has two edges here, one in the original; heads share `dim` columns, where the original gives each
+    as many; weights of edges are not read. A layer has vectors only for kinds that reach the task's targets in the
+    layers that are left. Classes come from a linear map, not from one more layer of attention. Left out: the decoders
+    for links (pairs are scored by their dot product).
     """
 
     layers: int = 2
@@ -96,8 +97,12 @@ class _Network(StackedModel):
             chosen = torch.eye(len(edges))[:, [*live, len(kinds)]]
             self.layers.append(_Layer(marks, chosen, options, settings.dim, draw))
 
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+        """What the task scores, rows of length 1."""
+        return tuple(F.normalize(z) for z in super().forward(graph, generator))
+
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
-        """All nodes at once; rows of length 1."""
+        """All nodes at once."""
         attention: Tensor | None = None
         drop = dropping(self.attention_dropout if self.training else 0, generator)
         for number, layer in enumerate(self.layers):
@@ -105,7 +110,7 @@ class _Network(StackedModel):
                 h = self.drop(F.elu(h), generator)
             change, attention = layer(h, self.links, drop, attention)
             h = h + change
-        return F.normalize(h)
+        return h
 
 
 class _Layer(Attention):
