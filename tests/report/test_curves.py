@@ -5,8 +5,10 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from diffmg.report.curves import HEIGHT, WIDTH, curves_svg
+from diffmg.report.curves import HEIGHT, WIDTH, curves_svg, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -50,7 +52,25 @@ def test_a_constant_curve_has_a_place() -> None:
 
 def test_axes_and_names_are_written() -> None:
     found = texts(curves_svg({"search-0": [(1, 0.25), (9, 0.75)]}, "epoch", "validation auc"))
-    assert {"search-0", "epoch", "validation auc", "0.25", "0.75", "1", "9"} <= set(found)
+    assert {"search-0", "epoch", "validation auc", "0.3", "0.7", "2", "8"} <= set(found)
+
+
+@given(low=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6))
+def test_ticks_are_few_and_round_and_hold_the_values(low: float, width: float) -> None:
+    found = ticks([low, low + width])
+    assert 3 <= len(found) <= 8
+    step = found[1] - found[0]
+    assert found[0] - 1e-6 * step <= low < found[1] + 1e-6 * step
+    assert found[-2] - 1e-6 * step <= low + width <= found[-1] + 1e-6 * step
+    digits = f"{step:.3e}"
+    assert digits[:5] in ("1.000", "2.000", "5.000")
+
+
+def test_ticks_of_curves_people_draw() -> None:
+    assert ticks([1, 200]) == [0, 50, 100, 150, 200]
+    assert ticks([2.0, 1736.0]) == [0, 500, 1000, 1500, 2000]
+    assert ticks([0.447, 0.705]) == pytest.approx([0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75])
+    assert ticks([0.5, 0.5]) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
 
 
 def test_names_are_escaped() -> None:

@@ -17,14 +17,14 @@ def curves_svg(curves: Mapping[str, Sequence[tuple[float, float]]], x_name: str,
     points = [p for curve in curves.values() for p in curve]
     if not points:
         return ""
-    x_range, y_range = _range([p[0] for p in points]), _range([p[1] for p in points])
+    x_ticks, y_ticks = ticks([p[0] for p in points]), ticks([p[1] for p in points])
     font = 'font-family="system-ui, sans-serif" font-size="11"'
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}"'
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font} class="curves" role="img">']
-    parts += _axes(x_range, y_range, x_name, y_name)
+    parts += _axes(x_ticks, y_ticks, x_name, y_name)
     for number, (name, curve) in enumerate(curves.items()):
         colour, dash = _look(name, number)
-        line = " ".join(f"{_x(x, x_range):.1f},{_y(y, y_range):.1f}" for x, y in curve)
+        line = " ".join(f"{_x(x, x_ticks):.1f},{_y(y, y_ticks):.1f}" for x, y in curve)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" {dash} stroke-width="1.6"/>')
         y = TOP + 14 + 18 * number
         x = WIDTH - RIGHT + 10
@@ -40,18 +40,16 @@ def _look(name: str, number: int) -> tuple[str, str]:
     return COLOURS[place % len(COLOURS)], 'stroke-dasharray="5 3"' if kind == "search" else ""
 
 
-def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_name: str, y_name: str) -> list[str]:
+def _axes(x_ticks: Sequence[float], y_ticks: Sequence[float], x_name: str, y_name: str) -> list[str]:
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     parts = [f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="#888"/>']
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        value = y_range[0] + share * (y_range[1] - y_range[0])
-        y = _y(value, y_range)
+    for value in y_ticks:
+        y = _y(value, y_ticks)
         parts.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}</text>')
-    for share in (0, 0.5, 1):
-        value = x_range[0] + share * (x_range[1] - x_range[0])
-        x = _x(value, x_range)
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{value:.0f}</text>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.6g}</text>')
+    for value in x_ticks:
+        x = _x(value, x_ticks)
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{value:.6g}</text>')
     parts.append(f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_name)}</text>')
     parts.append(
         f'<text transform="translate(12 {(TOP + bottom) / 2}) rotate(-90)" text-anchor="middle">{escape(y_name)}</text>'
@@ -59,14 +57,19 @@ def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_name: st
     return parts
 
 
-def _range(values: Sequence[float]) -> tuple[float, float]:
+def ticks(values: Sequence[float]) -> list[float]:
+    """Up to eight round numbers, 1, 2 or 5 times a power of ten apart, that hold the values between them."""
     low, high = min(values), max(values)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+    if high - low < 1e-9 * max(abs(low), abs(high), 1):
+        low, high = low - 0.5, high + 0.5
+    unit = 10 ** math.floor(math.log10((high - low) / 6))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor * 6 >= high - low)
+    return [step * n for n in range(math.floor(low / step), math.ceil(high / step) + 1)]
 
 
-def _x(value: float, bounds: tuple[float, float]) -> float:
-    return LEFT + (value - bounds[0]) / (bounds[1] - bounds[0]) * (WIDTH - LEFT - RIGHT)
+def _x(value: float, ticks: Sequence[float]) -> float:
+    return LEFT + (value - ticks[0]) / (ticks[-1] - ticks[0]) * (WIDTH - LEFT - RIGHT)
 
 
-def _y(value: float, bounds: tuple[float, float]) -> float:
-    return HEIGHT - BOTTOM - (value - bounds[0]) / (bounds[1] - bounds[0]) * (HEIGHT - TOP - BOTTOM)
+def _y(value: float, ticks: Sequence[float]) -> float:
+    return HEIGHT - BOTTOM - (value - ticks[0]) / (ticks[-1] - ticks[0]) * (HEIGHT - TOP - BOTTOM)
