@@ -18,11 +18,12 @@ from diffmg.experiment import Experiment
 from diffmg.plan import Plan
 from diffmg.randomness import derive_seed
 from diffmg.task import NodeClassification
-from diffmg.train import ModelTraining, Problem, TrainSettings
+from diffmg.train import Epoch, Job, ModelTraining, Problem, Quiet, TrainSettings
 from diffmg.tuning import (
     DECAYS,
     DROPOUTS,
     RATES,
+    How,
     Trial,
     Tuned,
     Tuning,
@@ -251,17 +252,38 @@ def test_test_labels_are_never_read(classification: Problem) -> None:
 
 def test_meta_graphs_that_a_plan_has_are_not_searched(classification: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     trials = tune(classification, RANDOM, Tuning(2))
-    found = module._searched(classification, RANDOM, 0)
+    found = module._searched(classification, RANDOM, 0, Quiet())
     monkeypatch.setattr(module, "make_strategy", None)
     assert tune(classification, replace(RANDOM, metagraphs=found), Tuning(2)) == trials
 
 
 def test_a_search_has_the_options_and_the_depth_of_its_plan(classification: Problem) -> None:
     plan = replace(RANDOM, depth=2, train=ONE_EPOCH)
-    (metagraph,) = module._searched(classification, plan, 0)
+    (metagraph,) = module._searched(classification, plan, 0, Quiet())
     assert metagraph.depth == 2
     with pytest.raises(DiffmgError, match="unknown option of strategy 'random': 'trails'"):
         tune(classification, replace(plan, strategy_options={"trails": 1}), Tuning(1))
+
+
+@pytest.mark.parametrize("how", ["random", "halving"])
+def test_a_watch_is_told_of_every_training(how: How, classification: Problem) -> None:
+    told: list[tuple[str, int]] = []
+
+    class Noting(Quiet):
+        def begin(self, phase: str, job: Job) -> None:
+            told.append((phase, 0))
+
+        def epoch(self, record: Epoch) -> None:
+            told[-1] = told[-1][0], told[-1][1] + 1
+
+    plan, tuning = replace(RANDOM, search_seeds=2), Tuning(4, how, trainings=2)
+    trials = tune(classification, plan, tuning, Noting())
+    assert trials == tune(classification, plan, tuning)
+    phases = [phase for phase, _ in told]
+    assert phases[:4] == ["search-0", "train-0", "search-1", "train-1"]
+    assert phases[-2:] == ["again 1", "again 2"]
+    assert set(phases[4:-2]) == {"setting 1", "setting 2", "setting 3", "setting 4"}
+    assert sum(epochs for _, epochs in told[4:]) == sum(trial.epochs for trial in trials)
 
 
 def test_a_plan_s_own_options_stay_beneath_what_is_tried(

@@ -6,9 +6,10 @@ import json
 import math
 import random
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,7 +21,7 @@ from diffmg.options import check_rules, check_types
 from diffmg.plan import Plan, settings_from
 from diffmg.randomness import derive_seed
 from diffmg.strategies import make_strategy
-from diffmg.train import ModelTraining, Problem, Training, TrainSettings
+from diffmg.train import ModelTraining, Problem, Quiet, Training, TrainSettings, Watch, drive
 from diffmg.train.settings import Select
 
 RATES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
@@ -99,23 +100,25 @@ class Tuned:
         return replace(plan, train=replace(plan.train, **self.settings), baseline_options=options)
 
 
-def tune(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
-    """Every trial, best first; the first to be tried is the plan as it is.
+def tune(problem: Problem, plan: Plan, tuning: Tuning, watch: Watch | None = None) -> list[Trial]:
+    """Every trial, best first; the first to be tried is the plan as it is. `watch` is told how it goes.
 
     A strategy searches once, as the plan says: what its searches find is trained, and the best by validation is kept.
     Only the training of that is tuned.
     """
-    metagraphs = () if plan.baseline else plan.metagraphs or _searched(problem, plan, tuning.seed)
+    watch = watch or Quiet()
+    metagraphs = () if plan.baseline else plan.metagraphs or _searched(problem, plan, tuning.seed, watch)
     draw = random.Random(derive_seed(tuning.seed, "tuning", plan.baseline or plan.strategy))
     tunable = BASELINES.get(plan.baseline).tunable if plan.baseline else {}
     drawn: list[tuple[dict[str, Any], dict[str, Any]]] = [({}, {})]
     drawn += [_drawn(draw, tunable) for _ in range(tuning.budget - 1)]
-    start = partial(_start, problem, plan, metagraphs, tuning.seed)
-    train = _all_to_the_end if tuning.how == "random" else _by_halving
-    shown = train(start(0, *each) for each in drawn)
+    start, train = partial(_start, problem, plan, metagraphs, tuning.seed), partial(_train, watch)
+    train_all = _all_to_the_end if tuning.how == "random" else _by_halving
+    shown = train_all((start(0, *each) for each in drawn), train)
     trials = _best_first(Trial(s, o, *one) for (s, o), one in zip(drawn, shown, strict=True))
     best, others = trials[: tuning.finals], trials[tuning.finals :]
-    again = [[_train(start(i, t.settings, t.options)) for i in range(1, tuning.trainings)] for t in best]
+    seeds = range(1, tuning.trainings)
+    again = [[train(f"again {n}", start(i, t.settings, t.options)) for i in seeds] for n, t in enumerate(best, 1)]
     return _best_first([*map(_confirmed, best, again), *others])
 
 
@@ -139,25 +142,24 @@ def _confirmed(trial: Trial, again: Sequence[_Shown]) -> Trial:
     return replace(trial, value=value / number, val_score=score / number, epochs=epochs, trainings=number)
 
 
-def _all_to_the_end(jobs: Iterator[ModelTraining]) -> Iterator[_Shown]:
+def _all_to_the_end(jobs: Iterator[ModelTraining], train: Callable[..., _Shown]) -> Iterator[_Shown]:
     """One is in memory at a time."""
-    return map(_train, jobs)
+    return map(train, (f"setting {number}" for number in count(1)), jobs)
 
 
-def _by_halving(jobs: Iterator[ModelTraining]) -> Iterator[_Shown]:
+def _by_halving(jobs: Iterator[ModelTraining], train: Callable[..., _Shown]) -> Iterator[_Shown]:
     """All are in memory."""
     every = list(jobs)
     for share, kept in ((0.25, 1.0), (0.5, 0.5), (1.0, 0.25)):
         best = sorted(range(len(every)), key=lambda n: -every[n].best_value)
         for number in {0, *best[: max(1, round(len(every) * kept))]}:
-            _train(every[number], share)
+            train(f"setting {number + 1}", every[number], share)
     return map(_shown, every)
 
 
-def _train(job: ModelTraining, share: float = 1.0) -> _Shown:
+def _train(watch: Watch, phase: str, job: ModelTraining, share: float = 1.0) -> _Shown:
     """Train until so much of the epochs is done, or nothing gets better; what it showed up to there."""
-    while not job.done and job.epoch < share * job.total:
-        job.advance()
+    drive(phase, job, watch, share=share)
     return _shown(job)
 
 
@@ -170,17 +172,16 @@ def _drawn(draw: random.Random, tunable: Mapping[str, Sequence[Any]]) -> tuple[d
     return settings, {name: draw.choice(list(values)) for name, values in sorted(tunable.items())}
 
 
-def _searched(problem: Problem, plan: Plan, seed: int) -> tuple[MetaGraph, ...]:
+def _searched(problem: Problem, plan: Plan, seed: int, watch: Watch) -> tuple[MetaGraph, ...]:
     """What the searches of a plan find; of several, what is best on validation once trained."""
     strategy = make_strategy(plan.strategy, plan.strategy_options)
     best: tuple[float, tuple[MetaGraph, ...]] = (-math.inf, ())
     for number in range(plan.search_seeds):
         search = strategy.start(problem, plan.depth, plan.train, derive_seed(seed, "search", number))
-        while not search.done:
-            search.advance()
+        drive(f"search-{number}", search, watch)
         if plan.search_seeds == 1:
             return search.found()
-        shown = _train(_start(problem, plan, search.found(), seed, 0, {}, {}))
+        shown = _train(watch, f"train-{number}", _start(problem, plan, search.found(), seed, 0, {}, {}))
         best = max(best, (shown.score, search.found()), key=lambda found: found[0])
     return best[1]
 

@@ -111,7 +111,7 @@ def test_baselines_start_from_plain_settings_and_strategies_from_the_authors(
 ) -> None:
     seen = []
 
-    def noted(_problem, plan, _tuning):
+    def noted(_problem, plan, _tuning, _watch):
         seen.append(plan)
         raise KeyboardInterrupt
 

@@ -41,7 +41,7 @@ def tunings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Plan, Tuning]]:
     """Each tuning that is done from here on."""
     seen = []
 
-    def noted(problem: Problem, plan: Plan, tuning: Tuning) -> list[Trial]:
+    def noted(problem: Problem, plan: Plan, tuning: Tuning, _watch: Watch) -> list[Trial]:
         seen.append((plan, tuning))
         return tune(problem, plan, tuning)
 

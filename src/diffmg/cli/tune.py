@@ -40,7 +40,7 @@ def tune(
 
     plan, tuning = _plan(method, name, setting), Tuning(budget, how, seed, trainings)  # type: ignore[arg-type]
     problem = open_problem(name, root=data_root, seed=data_seed).to(resolve_device(device))
-    trials = tuned(problem, plan, tuning)
+    trials = tuned(problem, plan, tuning, common.ProgressWatch(problem.task.metric))
     table = Table(
         "validation", "trainings", "epochs", "settings", "options", title=f"{method} on {name}", title_justify="left"
     )

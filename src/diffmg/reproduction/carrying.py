@@ -143,8 +143,7 @@ def _choose(frame: _Frame, method: Method, data: str, watch: Watching) -> None:
     plan, place = method.plan(data, 1, frame.seed, frame.device), frame.table.choice(method, data)
     assert place is not None, "only rows that are tuned have settings to choose"
     problem = _opened(data, frame.root).to(resolve_device(plan.device), plan.engine)
-    watch(problem.task.metric)
-    trials = tune(problem, plan, frame.table.tuning)
+    trials = tune(problem, plan, frame.table.tuning, watch(problem.task.metric))
     make_folder(place.parent)
     write_tuned(place, chosen(trials, plan, frame.table.tuning))
 

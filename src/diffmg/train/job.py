@@ -93,14 +93,14 @@ class Store(Protocol):
         """Keep the job's state; without `force` only now and then."""
 
 
-def drive(phase: str, job: Job, watch: Watch, store: Store | None = None) -> None:
-    """Take a job to its end. Ctrl-C ends it after the current epoch, with its state kept."""
+def drive(phase: str, job: Job, watch: Watch, store: Store | None = None, share: float = 1.0) -> None:
+    """Take a job to its end, or through a share of its epochs. Ctrl-C ends it after an epoch, with its state kept."""
     if store is not None:
         store.load(phase, job)
     watch.begin(phase, job)
     try:
         with _interrupt_between_epochs() as interrupted:
-            while not job.done:
+            while not job.done and job.epoch < share * job.total:
                 start = time.perf_counter()
                 records = job.advance()
                 job.seconds += time.perf_counter() - start
