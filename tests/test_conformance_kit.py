@@ -56,8 +56,7 @@ class Sound(Baseline):
     summary = "for tests"
     network: type[Network] = Network
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
-        self.check(problem, settings)
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         return self.network(problem, settings, seed)
 
 

@@ -30,8 +30,13 @@ class Baseline(ABC):
     """Options that tuning may choose, beside those every method has, with the values it may try."""
 
     @abstractmethod
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+        """A fresh model for a problem and settings that were checked; its parameters follow from the seed alone."""
+
     def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
-        """A fresh model on the problem's device; its parameters follow from the seed alone."""
+        """A fresh model on the problem's device, once the method is known to be able to do the task."""
+        self.check(problem, settings)
+        return self.model(problem, settings, seed).to(problem.graph.device)
 
     def check(self, problem: Problem, settings: TrainSettings) -> None:  # noqa: ARG002
         """Raise, before anything is computed, if the method cannot do the task, or not with these settings."""

@@ -18,13 +18,13 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.baselines._along_paths import AlongPaths
+from diffmg.baselines._base import BASELINES, check_heads
 from diffmg.baselines._links import Links
 from diffmg.baselines._path_attention import SLOPE, semantic_attention
 from diffmg.baselines._path_walks import neighbours
-from diffmg.baselines._paths import path_texts, paths_by_target
 from diffmg.baselines._stacked import StackedModel, vectors
-from diffmg.options import check_rules, check_types
+from diffmg.options import check_rules
 from diffmg.randomness import derive_seed
 from diffmg.randomness import generator as seeded
 from diffmg.train import Problem, TrainSettings
@@ -32,13 +32,9 @@ from diffmg.train import Problem, TrainSettings
 
 @BASELINES.add("han")
 @dataclass(frozen=True)
-class HAN(Baseline):
+class HAN(AlongPaths):
     """Hierarchical attention along meta paths (Wang et al. 2019)."""
 
-    paths: tuple[str, ...] = ()
-    """Meta paths such as `author -> paper -> author`; none: those usual for the schema, or derived from it."""
-    longest: int = 4
-    """Relations a derived meta path has at most."""
     heads: int = 8
     attention_dim: int = 128
     """Width of the attention over meta paths."""
@@ -51,10 +47,8 @@ class HAN(Baseline):
     tunable: ClassVar = {"heads": (1, 2, 4, 8)}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "paths", path_texts(self.paths))
-        check_types(self)
+        super().__post_init__()
         rules = {
-            "longest >= 1": self.longest >= 1,
             "heads >= 1": self.heads >= 1,
             "attention_dim >= 1": self.attention_dim >= 1,
             "most_pairs >= 0": self.most_pairs >= 0,
@@ -63,21 +57,19 @@ class HAN(Baseline):
         check_rules(self, rules)
 
     def check(self, problem: Problem, settings: TrainSettings) -> None:
-        """Also the heads must share out the columns, and meta paths must lead to every target type."""
+        """Also the heads must share out the columns."""
         super().check(problem, settings)
         check_heads(settings.dim, self.heads)
-        paths_by_target(problem.graph, problem.task.target_types, self.paths, self.longest)
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem, settings)
-        return _Network(self, problem, settings, seed).to(problem.graph.device)
+        return _Network(self, problem, settings, seed)
 
 
 class _Network(StackedModel):
     def __init__(self, options: HAN, problem: Problem, settings: TrainSettings, seed: int) -> None:
         super().__init__(problem, settings, seed, types=problem.task.target_types)
-        paths = paths_by_target(problem.graph, self.targets, options.paths, options.longest)
+        paths = options.by_target(problem)
         draw, rng = seeded("cpu", seed, "layers"), np.random.default_rng(derive_seed(seed, "neighbours"))
         self.towers = nn.ModuleList()
         for target in self.targets:

@@ -43,11 +43,10 @@ class LightGCN(Baseline):
         check_types(self)
         check_rules(self, {"layers >= 1": self.layers >= 1})
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem, settings)
         matrix = both_sides_normalised(observed_choices(problem))
-        return _Network(matrix, self.layers, settings.dim, seed).to(problem.graph.device)
+        return _Network(matrix, self.layers, settings.dim, seed)
 
 
 class _Network(nn.Module):

@@ -23,17 +23,18 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.baselines._along_paths import AlongPaths
+from diffmg.baselines._base import BASELINES, check_heads
 from diffmg.baselines._held import HeldMatrix
 from diffmg.baselines._path_attention import SLOPE, Receivers, marks, semantic_attention
 from diffmg.baselines._path_walks import Ints, instances
-from diffmg.baselines._paths import path_texts, paths_by_target, reverses_of
+from diffmg.baselines._paths import reverses_of
 from diffmg.baselines._stacked import StackedModel, vectors
 from diffmg.errors import DiffmgError
 from diffmg.graph import HeteroGraph
 from diffmg.metagraph import MetaPath
 from diffmg.nn import Affine
-from diffmg.options import check_rules, check_types
+from diffmg.options import check_rules
 from diffmg.randomness import derive_seed
 from diffmg.randomness import generator as seeded
 from diffmg.schema import Relation
@@ -45,13 +46,9 @@ Turn = tuple[int, int]
 
 @BASELINES.add("magnn")
 @dataclass(frozen=True)
-class MAGNN(Baseline):
+class MAGNN(AlongPaths):
     """Attention over encoded instances of meta paths (Fu et al. 2020)."""
 
-    paths: tuple[str, ...] = ()
-    """Meta paths such as `author -> paper -> author`; none: those usual for the schema, or derived from it."""
-    longest: int = 4
-    """Relations a derived meta path has at most."""
     heads: int = 8
     attention_dim: int = 128
     """Width of the attention over meta paths."""
@@ -62,10 +59,8 @@ class MAGNN(Baseline):
     tunable: ClassVar = {"heads": (1, 2, 4, 8)}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "paths", path_texts(self.paths))
-        check_types(self)
+        super().__post_init__()
         rules = {
-            "longest >= 1": self.longest >= 1,
             "heads >= 1": self.heads >= 1,
             "attention_dim >= 1": self.attention_dim >= 1,
             "sampled >= 1": self.sampled >= 1,
@@ -73,18 +68,15 @@ class MAGNN(Baseline):
         check_rules(self, rules)
 
     def check(self, problem: Problem, settings: TrainSettings) -> None:
-        """Also columns come in pairs, the heads must share them out, and meta paths must lead to every target type."""
+        """Also columns come in pairs, and the heads must share them out."""
         super().check(problem, settings)
         check_heads(settings.dim, self.heads)
         if settings.dim % 2:
             raise DiffmgError(f"`dim` must be even, since states are complex numbers, but got dim={settings.dim}")
-        paths_by_target(problem.graph, problem.task.target_types, self.paths, self.longest)
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem, settings)
-        paths = paths_by_target(problem.graph, problem.task.target_types, self.paths, self.longest)
-        return _Network(self, paths, problem, settings, seed).to(problem.graph.device)
+        return _Network(self, self.by_target(problem), problem, settings, seed)
 
 
 class _Network(StackedModel):

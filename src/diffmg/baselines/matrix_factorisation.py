@@ -30,11 +30,10 @@ class MatrixFactorisation(Baseline):
     summary = "recommendation: a vector and a bias per user and item"
     tasks: ClassVar = (Recommendation,)
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem, settings)
         counts = [problem.graph.num_nodes[t] for t in problem.task.target_types]
-        return _Network(counts[0], counts[1], settings.dim, seed).to(problem.graph.device)
+        return _Network(counts[0], counts[1], settings.dim, seed)
 
 
 class _Network(nn.Module):

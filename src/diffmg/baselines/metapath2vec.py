@@ -23,15 +23,15 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.baselines._base import BASELINES, Baseline
+from diffmg.baselines._along_paths import AlongPaths
+from diffmg.baselines._base import BASELINES
 from diffmg.baselines._path_walks import Ints, chain, walk
-from diffmg.baselines._paths import path_texts, paths_by_target
 from diffmg.baselines._stacked import starts_of
 from diffmg.fingerprint import graph_fingerprint
 from diffmg.graph import HeteroGraph
 from diffmg.metagraph import MetaPath
 from diffmg.nn import Affine
-from diffmg.options import check_rules, check_types
+from diffmg.options import check_rules
 from diffmg.randomness import derive_seed
 from diffmg.randomness import generator as seeded
 from diffmg.train import Problem, TrainSettings
@@ -45,13 +45,9 @@ MOST_KEPT = 4
 
 @BASELINES.add("metapath2vec")
 @dataclass(frozen=True)
-class Metapath2Vec(Baseline):
+class Metapath2Vec(AlongPaths):
     """Skip-gram along random walks on meta paths (Dong et al. 2017)."""
 
-    paths: tuple[str, ...] = ()
-    """Meta paths such as `author -> paper -> author`; none: those usual for the schema, or derived from it."""
-    longest: int = 4
-    """Relations a derived meta path has at most."""
     walks: int = 5
     """From each node along each path."""
     length: int = 40
@@ -68,32 +64,25 @@ class Metapath2Vec(Baseline):
     tunable: ClassVar = {"window": (3, 5, 7)}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "paths", path_texts(self.paths))
-        check_types(self)
-        least = {"longest": 1, "walks": 1, "length": 2, "window": 1, "negatives": 1, "epochs": 1}
+        super().__post_init__()
+        least = {"walks": 1, "length": 2, "window": 1, "negatives": 1, "epochs": 1}
         rules = {f"{name} >= {value}": getattr(self, name) >= value for name, value in least.items()}
         check_rules(self, rules | {"rate > 0": self.rate > 0})
 
-    def check(self, problem: Problem, settings: TrainSettings) -> None:
-        """Also meta paths must lead to every target type."""
-        super().check(problem, settings)
-        paths_by_target(problem.graph, problem.task.target_types, self.paths, self.longest)
-
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model, its embeddings trained."""
-        self.check(problem, settings)
         graph, targets = problem.graph, problem.task.target_types
         starts, vectors = starts_of(graph), self.vectors(problem, settings.dim, seed)
         towers = [vectors[starts[t] : starts[t] + graph.num_nodes[t]] for t in targets]
-        return _Network(towers, problem.task.outputs, seed).to(graph.device)
+        return _Network(towers, problem.task.outputs, seed)
 
     def vectors(self, problem: Problem, dim: int, seed: int) -> Tensor:
         """The vector of every node, (nodes, dim), as it was found the last time if that is not long ago."""
         graph, targets = problem.graph, problem.task.target_types
         key = graph_fingerprint(graph), graph.device, targets, self, dim, seed
         if key not in KEPT:
-            paths = paths_by_target(graph, targets, self.paths, self.longest)
-            walks = stacked_walks(graph, paths, self, np.random.default_rng(derive_seed(seed, "walks")))
+            rng = np.random.default_rng(derive_seed(seed, "walks"))
+            walks = stacked_walks(graph, self.by_target(problem), self, rng)
             found = skip_gram(walks, sum(graph.num_nodes.values()), dim, self, seed, graph.device)
             while len(KEPT) >= MOST_KEPT:
                 del KEPT[next(iter(KEPT))]

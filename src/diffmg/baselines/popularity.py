@@ -29,10 +29,9 @@ class Popularity(Baseline):
     summary = "recommendation: items by how many users chose them"
     tasks: ClassVar = (Recommendation,)
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:  # noqa: ARG002
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:  # noqa: ARG002
         """A fresh model; nothing in it is drawn."""
-        self.check(problem, settings)
-        return _Network(observed_choices(problem)).to(problem.graph.device)
+        return _Network(observed_choices(problem))
 
 
 class _Network(nn.Module):

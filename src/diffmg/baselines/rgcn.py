@@ -44,10 +44,9 @@ class RGCN(Baseline):
         check_types(self)
         check_rules(self, {"layers >= 1": self.layers >= 1, "bases >= 0": self.bases >= 0})
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem, settings)
-        return _Network(self, problem, settings, seed).to(problem.graph.device)
+        return _Network(self, problem, settings, seed)
 
 
 class _Network(StackedModel):

@@ -52,11 +52,10 @@ class SeHGNN(Baseline):
         check_types(self)
         check_rules(self, {"hops >= 1": self.hops >= 1})
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model, with the averages it reads."""
-        self.check(problem, settings)
         fixed = fixed_features(problem.graph, settings.dim, seed)
-        return _Network(self, problem, fixed, settings, seed).to(problem.graph.device)
+        return _Network(self, problem, fixed, settings, seed)
 
 
 class _Network(nn.Module):

@@ -72,10 +72,9 @@ class SimpleHGN(Baseline):
         super().check(problem, settings)
         check_heads(settings.dim, self.heads)
 
-    def build(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
+    def model(self, problem: Problem, settings: TrainSettings, seed: int) -> nn.Module:
         """A fresh model."""
-        self.check(problem, settings)
-        return _Network(self, problem, settings, seed).to(problem.graph.device)
+        return _Network(self, problem, settings, seed)
 
 
 class _Network(StackedModel):
