@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 DOCUMENTS = tuple(HERE.parent / name for name in ("README.md", "docs/results.md", "docs/performance.md"))
 FIGURES = HERE.parent / "docs" / "figures"
 RUNS = HERE / "results" / "reproduce"
-REPRODUCED = ("classification", "recommendation", "cost", "curves", "architectures", "ablation")
+REPRODUCED = ("classification", "recommendation", "cost", "curves", "architectures", "ablation", "pipelines")
 NAMES = ("dblp", "acm", "imdb", "amazon", "yelp", "douban")
 
 

@@ -21,6 +21,7 @@ PLANS = {
     "cost": "Seconds that each search takes, beside a training.",
     "curves": "Validation AUC against training time, for DiffMG, HGT and GCN.",
     "architectures": "The meta graphs that a search finds, beside the authors'.",
+    "pipelines": "Test scores of whole pipelines, searches included, from several seeds.",
     "ablation": "DiffMG with other exploration, on one level, and with all candidates.",
 }
 """Names of the plan files, with what they are."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -46,27 +46,31 @@ def carry_out(
     _opened.cache_clear()
     cells = [(method, data) for data in table.data for method in table.methods]
     missing = _unchosen(table, cells)
-    for method, data in cells:
-        plan = table.plan(method, data, seed, device)
-        if table.choice(method, data) in missing or not _done(folder_of(folder, method.name, plan)):
-            _check(plan, _opened(data, root))
     frame = _Frame(table, folder, seed, device, root)
+    rows = []
+    for method, data in cells:
+        anew = table.choice(method, data) in missing
+        left = [s for s in frame.seeds(method) if anew or not _done(frame.path(method, data, s))]
+        if left:
+            _check(frame.plan(method, data, seed), _opened(data, root))
+        rows.append((method, data, left))
     makers = {place: f"settings of {method.name} on {data}" for place, (method, data) in missing.items()}
     tasks = [Task(makers[place], partial(_choose, frame, *cell)) for place, cell in missing.items()]
     waiting = {}
-    for method, data in cells:
+    for method, data, left in rows:
+        if not left:
+            yield method, data, frame.run(method, data)
         place = table.choice(method, data)
-        if place not in missing and _done(frame.path(method, data)):
-            yield method, data, read_run(frame.path(method, data))
-        else:
-            name = f"{method.name} on {data}"
+        after = None if place is None else makers.get(place)
+        for s in left:
+            name = f"{method.name} on {data}" + (f", seed {s}" if s != seed else "")
             waiting[name] = method, data
-            after = None if place is None else makers.get(place)
-            tasks.append(Task(name, partial(_run, frame, method, data), after))
+            tasks.append(Task(name, partial(_run, frame, method, data, s), after))
     for name in do_all(tasks, jobs, watch):
         if name in waiting:
-            method, data = waiting[name]
-            yield method, data, read_run(frame.path(method, data))
+            method, data = waiting.pop(name)
+            if (method, data) not in waiting.values():
+                yield method, data, frame.run(method, data)
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,21 @@ class _Frame:
     device: str
     root: Path | None
 
-    def plan(self, method: Method, data: str) -> Plan:
-        return self.table.plan(method, data, self.seed, self.device)
+    def plan(self, method: Method, data: str, seed: int) -> Plan:
+        return self.table.plan(method, data, seed, self.device)
 
-    def path(self, method: Method, data: str) -> Path:
-        return folder_of(self.folder, method.name, self.plan(method, data))
+    def path(self, method: Method, data: str, seed: int) -> Path:
+        return folder_of(self.folder, method.name, self.plan(method, data, seed))
+
+    def seeds(self, method: Method) -> range:
+        """One for each run of a row."""
+        return range(self.seed, self.seed + (method.pipelines or self.table.pipelines))
+
+    def run(self, method: Method, data: str) -> Run:
+        """The runs of a row as one."""
+        runs = [read_run(self.path(method, data, seed)) for seed in self.seeds(method)]
+        searched, trained = (sum((getattr(r, name) for r in runs), ()) for name in ("candidates", "trained"))
+        return replace(runs[0], candidates=searched, trained=trained)
 
 
 def folder_of(folder: Path, method: str, plan: Plan) -> Path:
@@ -95,13 +109,13 @@ def folder_of(folder: Path, method: str, plan: Plan) -> Path:
 
 def done_runs(table: Reproduction, folder: Path, seed: int = 0) -> dict[tuple[str, str], Run]:
     """The runs of a table that are done, by method and data set."""
-    found = {}
-    for method in table.methods:
-        for data in table.data:
-            path = folder_of(folder, method.name, table.plan(method, data, seed, "auto"))
-            if _done(path):
-                found[method.name, data] = read_run(path)
-    return found
+    frame = _Frame(table, folder, seed, "auto", None)
+    return {
+        (method.name, data): frame.run(method, data)
+        for method in table.methods
+        for data in table.data
+        if all(_done(frame.path(method, data, s)) for s in frame.seeds(method))
+    }
 
 
 def _unchosen(table: Reproduction, cells: Sequence[tuple[Method, str]]) -> dict[Path, tuple[Method, str]]:
@@ -148,8 +162,8 @@ def _choose(frame: _Frame, method: Method, data: str, watch: Watching) -> None:
     write_tuned(place, chosen(trials, plan, frame.table.tuning))
 
 
-def _run(frame: _Frame, method: Method, data: str, watch: Watching) -> None:
+def _run(frame: _Frame, method: Method, data: str, seed: int, watch: Watching) -> None:
     """Carry out the plan of a row; one that was stopped goes on."""
-    problem, path = _opened(data, frame.root), frame.path(method, data)
+    problem, path = _opened(data, frame.root), frame.path(method, data, seed)
     place = RunFolder.unfinished(path) if (path / RUN).exists() else RunFolder.create(path)
-    Experiment(frame.plan(method, data), problem, place, watch(problem.task.metric)).execute()
+    Experiment(frame.plan(method, data, seed), problem, place, watch(problem.task.metric)).execute()

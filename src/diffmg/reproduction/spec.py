@@ -16,7 +16,15 @@ from diffmg.tuning import Tuning, read_tuned
 
 SHAPE = {"title": str, "kind": str, "data": list, "seeds": int, "methods": dict}
 """What a plan file holds."""
-OPTIONAL = {"paper": dict, "reruns": dict, "budget": int, "trainings": int, "tuned": str, "settings": dict}
+OPTIONAL = {
+    "paper": dict,
+    "reruns": dict,
+    "budget": int,
+    "trainings": int,
+    "tuned": str,
+    "settings": dict,
+    "pipelines": int,
+}
 """What it may hold besides; settings are those of every row that does not say otherwise."""
 KINDS = ("accuracy", "cost", "curves", "architectures")
 
@@ -38,6 +46,8 @@ class Method:
     """Training settings, likewise by data set."""
     seeds: int | None = None
     """Trainings, where not as many as the table says."""
+    pipelines: int | None = None
+    """Likewise runs from seeds of their own."""
     tune: bool = True
     """Whether settings are chosen for it; the authors' meta graphs are trained with the authors' settings anyway."""
     tuned_as: str = ""
@@ -92,11 +102,13 @@ class Reproduction:
     """Trainings of the best quarter of them."""
     tuned: Path = Path()
     """Folder of what tuning chose."""
+    pipelines: int = 1
+    """Runs of each row from seeds of their own, searches included: what is shown is over all their trainings."""
 
     def __post_init__(self) -> None:
-        values = f"seeds={self.seeds}, budget={self.budget}, trainings={self.trainings}"
-        rules = {"seeds >= 1": self.seeds >= 1, "budget >= 0": self.budget >= 0, "trainings >= 1": self.trainings >= 1}
-        check_rules(values, rules)
+        least = {"seeds": 1, "budget": 0, "trainings": 1, "pipelines": 1}
+        values = ", ".join(f"{name}={getattr(self, name)}" for name in least)
+        check_rules(values, {f"{name} >= {number}": getattr(self, name) >= number for name, number in least.items()})
         if self.kind not in KINDS:
             raise unknown("kind of table", self.kind, KINDS)
         names = [m.name for m in self.methods]
@@ -188,6 +200,7 @@ def read_reproduction(path: Path) -> Reproduction:
         budget=found.get("budget", 0),
         trainings=found.get("trainings", 1),
         tuned=path.parent / found.get("tuned", ""),
+        pipelines=found.get("pipelines", 1),
     )
 
 

@@ -123,7 +123,7 @@ def _spread(table: Reproduction, runs: Runs) -> Iterator[Sheet]:
         if any(run is not None and len(run.candidates) > 1 for run in found):
             rows.append((method.name, *(_between(run) for run in found)))
     if rows:
-        title = "Spread of the searches of a run: validation score in percent of what each found (searches)"
+        title = "Spread of the searches: validation score in percent of what each found (searches)"
         yield Sheet(title, ("method", *table.data), tuple(rows))
 
 
