@@ -34,7 +34,7 @@ COST = Reproduction(
 def run_of(*test: float, val: tuple[float, ...] = (), seconds: dict[str, float] | None = None) -> Run:
     """A run with these test scores, and searches with these validation scores."""
     trained = tuple(Trained(n, 5, 3, {"macro_f1": 0.9}, {"macro_f1": t, "micro_f1": 0.0}) for n, t in enumerate(test))
-    candidates = tuple(Candidate((MetaGraph.features_only("author"),), v) for v in val)
+    candidates = tuple(Candidate((MetaGraph.features_only(f"author{n}"),), v) for n, v in enumerate(val))
     return Run("done", {}, "macro_f1", {}, {}, "cpu", seconds or {}, candidates, trained=trained)
 
 
@@ -164,6 +164,12 @@ def test_the_spread_of_several_searches_is_a_table_of_its_own() -> None:
     del runs["diffmg", "imdb"]
     assert sheets(TABLE, runs)[1].rows == spread.rows
     runs["diffmg", "acm"] = run_of(0.5, 0.7, val=(0.625,))
+    assert len(sheets(TABLE, runs)) == 1
+
+
+def test_runs_that_have_all_the_same_meta_graphs_did_not_search() -> None:
+    same = tuple(Candidate((MetaGraph.features_only("author"),), v) for v in (0.91, 0.93))
+    runs = {("gcn", "dblp"): replace(run_of(0.9, 0.8), candidates=same)}
     assert len(sheets(TABLE, runs)) == 1
 
 

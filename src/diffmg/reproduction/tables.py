@@ -116,11 +116,11 @@ def _machines(runs: Runs) -> Iterator[str]:
 
 
 def _spread(table: Reproduction, runs: Runs) -> Iterator[Sheet]:
-    """Validation scores of what the searches of one run found, lowest to highest."""
+    """Validation scores of what the searches found, lowest to highest, in rows where they found different things."""
     rows = []
     for method in table.methods:
         found = [runs.get((method.name, data)) for data in table.data]
-        if any(run is not None and len(run.candidates) > 1 for run in found):
+        if any(run is not None and len({c.metagraphs for c in run.candidates}) > 1 for run in found):
             rows.append((method.name, *(_between(run) for run in found)))
     if rows:
         title = "Spread of the searches: validation score in percent of what each found (searches)"
