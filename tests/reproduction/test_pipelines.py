@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -76,6 +77,32 @@ def test_what_is_missing_is_done_and_nothing_else(done, jobs, tmp_path):
     assert found["random"].values("test") == runs["random"].values("test")
     assert told == (["random on academic:120, seed 1"] if jobs == 1 else [])
     assert {path: (path / "run.json").stat().st_mtime_ns for path in kept} == kept
+
+
+def test_a_table_that_shows_seconds_has_runs_of_its_own(done, tmp_path):
+    """Another table may have done the same plan beside other work."""
+    folder, _ = done
+    again = shutil.copytree(folder, tmp_path / "again")
+    once = replace(TABLE, methods=METHODS[:1], pipelines=1)
+    assert list(done_runs(once, again)) == [("random", "academic:120")]
+    cost = replace(once, kind="cost")
+    assert done_runs(cost, again) == {}
+    before = set(again.iterdir())
+    carried(again, cost)
+    (own,) = set(again.iterdir()) - before
+    assert own.name.endswith("-timed")
+    assert len(done_runs(cost, again)) == 1
+
+
+def test_all_devices_are_named(done, tmp_path):
+    folder, _ = done
+    again = shutil.copytree(folder, tmp_path / "again")
+    for path in again.glob("gcn-*"):
+        if read_run(path).plan["seed"] == 1:
+            file = path / "run.json"
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"device": "an abacus"}))
+    runs = done_runs(TABLE, again)
+    assert runs["gcn", "academic:120"].device == f"{runs['random', 'academic:120'].device} and an abacus"
 
 
 def test_a_row_comes_when_all_of_it_is_there(tmp_path):

@@ -87,7 +87,7 @@ class _Frame:
         return self.table.plan(method, data, seed, self.device)
 
     def path(self, method: Method, data: str, seed: int) -> Path:
-        return folder_of(self.folder, method.name, self.plan(method, data, seed))
+        return folder_of(self.folder, method.name, self.plan(method, data, seed), timed=self.table.timed)
 
     def seeds(self, method: Method) -> range:
         """One for each run of a row."""
@@ -97,14 +97,15 @@ class _Frame:
         """The runs of a row as one."""
         runs = [read_run(self.path(method, data, seed)) for seed in self.seeds(method)]
         searched, trained = (sum((getattr(r, name) for r in runs), ()) for name in ("candidates", "trained"))
-        return replace(runs[0], candidates=searched, trained=trained)
+        devices = " and ".join(dict.fromkeys(r.device for r in runs))
+        return replace(runs[0], candidates=searched, trained=trained, device=devices)
 
 
-def folder_of(folder: Path, method: str, plan: Plan) -> Path:
-    """The run folder of a method's plan: another plan is another run, on whatever device."""
+def folder_of(folder: Path, method: str, plan: Plan, *, timed: bool = False) -> Path:
+    """The run folder of a method's plan: another plan is another run, on any device; a timed one is its own."""
     decisive = {name: value for name, value in plan.to_dict().items() if name not in ("device", "engine")}
     mark = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]
-    return folder / f"{method}-{plain_name(plan.data)}-{mark}"
+    return folder / f"{method}-{plain_name(plan.data)}-{mark}{'-timed' if timed else ''}"
 
 
 def done_runs(table: Reproduction, folder: Path, seed: int = 0) -> dict[tuple[str, str], Run]:

@@ -41,7 +41,9 @@ def _curves(table: Reproduction, runs: Runs, folder: Path, data: str) -> str:
     for method in table.methods:
         run = runs.get((method.name, data))
         if run is not None:
-            lines[method.name] = _points(run, folder_of(folder, method.name, Plan.from_dict(run.plan)))
+            lines[method.name] = _points(
+                run, folder_of(folder, method.name, Plan.from_dict(run.plan), timed=table.timed)
+            )
     longest = max((points[-1][0] for points in lines.values() if points), default=0.0)
     unit, scale = ("seconds", 1.0) if longest >= 10 else ("milliseconds", 1000.0)
     scaled = {name: [(scale * x, y) for x, y in points] for name, points in lines.items()}

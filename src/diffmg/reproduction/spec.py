@@ -138,6 +138,11 @@ class Reproduction:
         return self.tuned / f"{method.tuned_as or method.name}-{plain_name(data)}.toml"
 
     @property
+    def timed(self) -> bool:
+        """Whether seconds are shown: its runs are then its own, since those of other tables may have had company."""
+        return self.kind in ("cost", "curves")
+
+    @property
     def tuning(self) -> Tuning:
         """How settings are looked for."""
         return Tuning(self.budget, trainings=self.trainings)
