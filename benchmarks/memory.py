@@ -14,19 +14,20 @@ from pathlib import Path
 
 import torch
 
-from diffmg.baselines import BASELINES, make_baseline
-from diffmg.device import describe_device
-from diffmg.experiment import versions
-from diffmg.files import write_json
-from diffmg.sources import open_problem
-from diffmg.train import ModelTraining, TrainSettings
+from diffmg.core.files import write_json
+from diffmg.core.settings import Settings
+from diffmg.engine.device import describe_device
+from diffmg.methods.baselines import BASELINES, make_baseline
+from diffmg.runs.runner import versions
+from diffmg.runs.sources import open_problem
+from diffmg.training import ModelTraining
 
 EPOCHS = 3
 
 
 def train(method: str, data: str) -> None:
     """Train on the CPU and print the peak of this process in bytes."""
-    problem, settings = open_problem(data), TrainSettings()
+    problem, settings = open_problem(data), Settings()
     job = ModelTraining(problem, make_baseline(method).build(problem, settings, 0), settings, 0)
     while job.epoch < EPOCHS:
         job.advance()

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import speed_tables
 
-from diffmg.files import read_json, write_text
+from diffmg.core.files import read_json, write_text
+from diffmg.core.run import Run
 from diffmg.reproduction import FORMS, Reproduction, done_runs, figures, filled, places, read_reproduction, sheets
-from diffmg.run import Run
 
 HERE = Path(__file__).parent
 DOCUMENTS = tuple(HERE.parent / name for name in ("README.md", "docs/results.md", "docs/performance.md"))

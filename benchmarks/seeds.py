@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from diffmg.benchmarks.yardstick import train
+from diffmg.core.files import write_json
+from diffmg.core.plan import settings_from
+from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS, load_dataset
-from diffmg.device import describe_device, resolve_device
-from diffmg.experiment import versions
-from diffmg.files import write_json
-from diffmg.plan import settings_from
-from diffmg.train import TrainSettings
+from diffmg.engine.device import describe_device, resolve_device
+from diffmg.runs.runner import versions
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     arguments = parser.parse_args()
     published = DATASETS.get(arguments.name)(arguments.name).published()
     problem = load_dataset(arguments.name, root=arguments.data_root).to(resolve_device(arguments.device))
-    settings = settings_from(TrainSettings(), published.train)
+    settings = settings_from(Settings(), published.train)
     metagraphs = problem.arranged(published.metagraphs)
     runs = [train(problem, metagraphs, settings, seed) for seed in range(arguments.seeds)]
     test = np.array([r["test"] for r in runs])

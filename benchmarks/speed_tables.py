@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from diffmg.files import read_json
+from diffmg.core.files import read_json
 
 HERE = Path(__file__).parent
 WORKS = (("search", "search"), ("retrain", "retraining"))

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from diffmg.device import describe_device
-from diffmg.experiment import versions
-from diffmg.files import read_json, write_json
+from diffmg.core.files import read_json, write_json
+from diffmg.engine.device import describe_device
+from diffmg.runs.runner import versions
 from diffmg.tables import Description, read_graph, write_description
 from diffmg.tables.description import NodeTable, RelationTable
 

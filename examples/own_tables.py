@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from diffmg import HeteroGraph, MetaGraphClassifier, NodeClassification
-from diffmg.drawing import draw
 from diffmg.tables import read_table
+from diffmg.viz import draw
 
 FIELDS = ("art", "biology", "computing")
 

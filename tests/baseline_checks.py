@@ -8,16 +8,17 @@ import torch
 from hypothesis import assume
 from torch import Tensor, nn
 
-from diffmg.graph import HeteroGraph
-from diffmg.schema import Relation
-from diffmg.task import NodeClassification, Recommendation
-from diffmg.train import Problem, TrainSettings
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
+from diffmg.graph.network import HeteroGraph
+from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks.problem import Problem
 from oracle import adjacency, rows_of
 from small_networks import small_classification, small_recommendation
 from worlds import World
 
 PROBLEMS = {"classification": small_classification, "recommendation": small_recommendation}
-SETTINGS = TrainSettings(dim=6, max_epochs=3, patience=None)
+SETTINGS = Settings(dim=6, max_epochs=3, patience=None)
 CHOICES = {(0, 0), (1, 0), (2, 0), (0, 1), (2, 2)}
 """In the shop, of users 0 to 3 among items 0 to 3; user 3 chose nothing, nobody chose item 3."""
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.train import Problem, TrainSettings
+from diffmg.tasks.problem import Problem
 
 torch.set_num_threads(1)  # the tensors are tiny: threads cost more than they save
 
@@ -47,6 +48,6 @@ def problem(request: pytest.FixtureRequest) -> Problem:
 
 
 @pytest.fixture(scope="session")
-def quick() -> TrainSettings:
+def quick() -> Settings:
     """Settings that train in no time."""
-    return TrainSettings(dim=8, max_epochs=5, patience=None)
+    return Settings(dim=8, max_epochs=5, patience=None)

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from diffmg.metagraph import EMPTY, IDENTITY, Link, MetaGraph, Operation
+from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph, Operation
+from diffmg.core.schema import Relation
 from diffmg.nn import Encoder
-from diffmg.schema import Relation
 from worlds import World
 
 

@@ -12,18 +12,20 @@ import numpy as np
 import torch
 
 from diffmg.benchmarks.measure import JobRunner, peak_bytes
+from diffmg.core.engine import Engine
+from diffmg.core.metagraph import MetaGraph, links_of
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.engine import Engine
-from diffmg.graph import HeteroGraph
-from diffmg.memory import needs
-from diffmg.metagraph import MetaGraph, links_of
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.task import NodeClassification
-from diffmg.train import Problem, Training, TrainSettings
+from diffmg.engine.memory import needs
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.search.diffmg import DiffMG
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.problem import Problem
+from diffmg.training import Training
 
 CPU = torch.device("cpu")
 DEPTH = 4
-SETTINGS = TrainSettings()
+SETTINGS = Settings()
 WARM_UP = 6
 """Epochs before the last: the samples of a search differ, so the largest of several counts."""
 

@@ -6,9 +6,9 @@ import html
 import re
 from xml.etree import ElementTree
 
+from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph
+from diffmg.core.schema import Relation, Schema
 from diffmg.datasets import DATASETS
-from diffmg.metagraph import EMPTY, IDENTITY, Link, MetaGraph
-from diffmg.schema import Relation, Schema
 
 FORMS = ("text", "dot", "mermaid", "svg")
 PUBLISHES = Relation("venue", "publishes", "paper")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from diffmg.task.ratings import Ratings
+from diffmg.tasks.ratings import Ratings
 
 PARTS = ("train", "val", "test")
 

@@ -6,12 +6,13 @@ import os
 
 import pytest
 
+from diffmg.core.plan import settings_from
+from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS, Published
-from diffmg.plan import settings_from
-from diffmg.strategies import make_strategy
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.task import NodeClassification, Recommendation
-from diffmg.train import Problem, TrainSettings
+from diffmg.methods.search import make_strategy
+from diffmg.methods.search.diffmg import DiffMG
+from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks.problem import Problem
 
 needs_data = pytest.mark.skipif(not os.environ.get("DIFFMG_DATA"), reason="DIFFMG_DATA is not set")
 
@@ -23,9 +24,9 @@ def published(name: str) -> Published:
     return found
 
 
-def train_settings(name: str) -> TrainSettings:
+def train_settings(name: str) -> Settings:
     """The authors' settings of retraining."""
-    return settings_from(TrainSettings(), published(name).train)
+    return settings_from(Settings(), published(name).train)
 
 
 def search_options(name: str) -> DiffMG:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from diffmg.train import stepping
-from diffmg.train.stepping import Steps
+from diffmg.training import stepping
+from diffmg.training.epochs import EpochRunner
 
 
 class Repeat:
@@ -27,7 +27,7 @@ class Repeat:
         self.waited += 1
 
 
-def in_blocks(steps: Steps, size: int, monkeypatch: pytest.MonkeyPatch) -> Repeat:
+def in_blocks(steps: EpochRunner, size: int, monkeypatch: pytest.MonkeyPatch) -> Repeat:
     """Let `size` epochs go by between two looks."""
     monkeypatch.setattr(stepping, "BLOCK", size)
     steps.replay = Repeat(steps._once)

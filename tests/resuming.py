@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from safetensors.torch import load, save
 
-from diffmg.train import Epoch, Job
+from diffmg.training import Epoch, Job
 
 
 def run(job: Job, epochs: int | None = None) -> list[Epoch]:

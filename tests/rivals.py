@@ -5,11 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from diffmg.strategies._gradient import ByGradient, GradientSearch
-from diffmg.train import Epoch, Problem, TrainSettings
+from diffmg.core.settings import Settings
+from diffmg.methods.search._gradient import ByGradient, GradientSearch
+from diffmg.tasks.problem import Problem
+from diffmg.training import Epoch
 
 DEPTH = 2
-SETTINGS = TrainSettings(dim=6)
+SETTINGS = Settings(dim=6)
 
 
 def started(options: ByGradient, problem: Problem, seed: int = 0) -> GradientSearch:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from diffmg.space import SearchSpace
-from diffmg.strategies._gradient import Architecture
-from diffmg.strategies.diffmg import DiffMG, DiffMGSearch
-from diffmg.train import Problem
+from diffmg.core.space import SearchSpace
+from diffmg.methods.search._gradient import Architecture
+from diffmg.methods.search.diffmg import DiffMG, DiffMGSearch
+from diffmg.tasks.problem import Problem
 
 DEPTH, DIM = 2, 6
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 from diffmg.cli import common, main
-from diffmg.train import Epoch, Job
+from diffmg.training import Epoch, Job
 
 PHASE, EPOCH = sys.argv[1], int(sys.argv[2])
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from diffmg.metagraph import EMPTY, IDENTITY, MetaGraph
-from diffmg.schema import Relation
-from diffmg.task import NodeClassification, Recommendation
-from diffmg.train import Problem
+from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph
+from diffmg.core.schema import Relation
+from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks.problem import Problem
 from worlds import World
 
 AB, AB2, BA = Relation("a", "ab", "b"), Relation("a", "ab2", "b"), Relation("b", "ba", "a")

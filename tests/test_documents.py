@@ -173,7 +173,7 @@ def test_a_gpu_is_named_instead_of_threads(tables: ModuleType) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tables: ModuleType, tmp_path: Path) -> None:
-    from diffmg.errors import DiffmgError
+    from diffmg.core.errors import DiffmgError
 
     (tmp_path / "results" / "speed" / "scores_cpu.json").unlink()
     with pytest.raises(DiffmgError, match=r"a result file must exist, but got no file at .*scores_cpu\.json"):

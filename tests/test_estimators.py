@@ -11,10 +11,10 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 import runs  # noqa: F401  (one thread)
 from diffmg import HeteroGraph, MetaGraph, MetaGraphClassifier, MetaGraphRecommender, NodeClassification, Recommendation
-from diffmg.errors import DiffmgError
-from diffmg.metagraph import EMPTY, IDENTITY, Link
-from diffmg.run import read_run
-from diffmg.schema import Relation
+from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import EMPTY, IDENTITY, Link
+from diffmg.core.run import read_run
+from diffmg.core.schema import Relation
 
 AUTHORS, PAPERS, VENUES = 40, 60, 6
 WRITTEN_BY = Relation("paper", "written_by", "author")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from diffmg.tables import read_problem
-from runs import diffmg
+from run_files import diffmg
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "own_tables.md").read_text(encoding="utf-8")

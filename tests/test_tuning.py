@@ -12,13 +12,15 @@ import pytest
 from torch import Tensor
 
 from diffmg import tuning as module
-from diffmg.baselines import BASELINES, make_baseline
-from diffmg.errors import DiffmgError
-from diffmg.experiment import Experiment
-from diffmg.plan import Plan
-from diffmg.randomness import derive_seed
-from diffmg.task import NodeClassification
-from diffmg.train import Epoch, Job, ModelTraining, Problem, Quiet, TrainSettings
+from diffmg.core.errors import DiffmgError
+from diffmg.core.plan import Plan
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import derive_seed
+from diffmg.methods.baselines import BASELINES, make_baseline
+from diffmg.runs.runner import Experiment
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.problem import Problem
+from diffmg.training import Epoch, Job, ModelTraining, Quiet
 from diffmg.tuning import (
     DECAYS,
     DROPOUTS,
@@ -34,7 +36,7 @@ from diffmg.tuning import (
     write_tuned,
 )
 
-BASE = TrainSettings(dim=8, max_epochs=8, patience=None)
+BASE = Settings(dim=8, max_epochs=8, patience=None)
 MLP = Plan("", baseline="mlp", train=BASE, device="cpu")
 RANDOM = Plan("", strategy="random", search_seeds=1, train=BASE, device="cpu")
 SLOW = replace(MLP, baseline="gcn", train=replace(BASE, lr=1e-7))
@@ -159,7 +161,7 @@ def test_a_seed_that_does_not_learn_costs_its_settings_the_choice(
     once = tune(classification, MLP, Tuning(12, seed=1))
 
     class Moody(ModelTraining):
-        def __init__(self, problem: Problem, model: Any, settings: TrainSettings, seed: int) -> None:
+        def __init__(self, problem: Problem, model: Any, settings: Settings, seed: int) -> None:
             lucky = seed == derive_seed(1, "train", 0)
             best = replace(settings, **once[0].settings) == settings
             super().__init__(problem, model, replace(settings, lr=1e30) if best and not lucky else settings, seed)
@@ -450,7 +452,7 @@ def test_halving_trains_the_base_to_the_end_however_bad(classification: Problem)
 
 
 def test_halving_never_ends_below_the_base(classification: Problem) -> None:
-    base = TrainSettings(dim=8, max_epochs=20, patience=None)
+    base = Settings(dim=8, max_epochs=20, patience=None)
     for seed in range(4):
         trials = tune(classification, replace(MLP, train=base), Tuning(4, "halving", seed))
         (started,) = (t for t in trials if not t.settings)

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import EMPTY, IDENTITY, MetaGraph, Operation, links_of
-from diffmg.schema import Relation, Schema
+from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph, Operation, links_of
+from diffmg.core.schema import Relation, Schema
+from diffmg.graph.network import HeteroGraph
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,16 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "DiffmgError": "diffmg.errors",
-    "HeteroGraph": "diffmg.graph",
-    "MetaGraph": "diffmg.metagraph",
+    "DiffmgError": "diffmg.core.errors",
+    "HeteroGraph": "diffmg.graph.network",
+    "MetaGraph": "diffmg.core.metagraph",
     "MetaGraphClassifier": "diffmg.estimators",
     "MetaGraphRecommender": "diffmg.estimators",
-    "NodeClassification": "diffmg.task",
-    "Recommendation": "diffmg.task",
-    "Relation": "diffmg.schema",
-    "Schema": "diffmg.schema",
-    "SearchSpace": "diffmg.space",
+    "NodeClassification": "diffmg.tasks",
+    "Recommendation": "diffmg.tasks",
+    "Relation": "diffmg.core.schema",
+    "Schema": "diffmg.core.schema",
+    "SearchSpace": "diffmg.core.space",
     "load_dataset": "diffmg.datasets",
 }
 

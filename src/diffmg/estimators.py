@@ -12,15 +12,16 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from diffmg.errors import DiffmgError
-from diffmg.experiment import Experiment, Outcome, load_outcome, save_outcome, score_on_test
-from diffmg.folder import RunFolder
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import MetaGraph
-from diffmg.plan import Plan, settings_from
-from diffmg.report import write_report
-from diffmg.task import NodeClassification, Recommendation, Task
-from diffmg.train import Problem, TrainSettings
+from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.plan import Plan, settings_from
+from diffmg.core.settings import Settings
+from diffmg.graph.network import HeteroGraph
+from diffmg.runs.folder import RunFolder
+from diffmg.runs.runner import Experiment, Outcome, load_outcome, save_outcome, score_on_test
+from diffmg.tasks import NodeClassification, Recommendation, Task
+from diffmg.tasks.problem import Problem
+from diffmg.viz.page import write_report
 
 
 class _MetaGraphEstimator(BaseEstimator):  # type: ignore[misc]
@@ -41,7 +42,7 @@ class _MetaGraphEstimator(BaseEstimator):  # type: ignore[misc]
         seed: int = 0,
         device: str = "auto",
     ) -> None:
-        """`settings` changes fields of `TrainSettings`; given `metagraphs` are trained without a search."""
+        """`settings` changes fields of `Settings`; given `metagraphs` are trained without a search."""
         self.strategy = strategy
         self.strategy_options = strategy_options
         self.metagraphs = metagraphs
@@ -72,7 +73,7 @@ class _MetaGraphEstimator(BaseEstimator):  # type: ignore[misc]
             depth=self.depth,
             search_seeds=self.search_seeds,
             seed=self.seed,
-            train=settings_from(TrainSettings(), self.settings or {}),
+            train=settings_from(Settings(), self.settings or {}),
             device=self.device,
         )
         return self._adopt(Experiment(plan, Problem(graph, task)).execute())

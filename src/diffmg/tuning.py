@@ -13,16 +13,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from diffmg.baselines import BASELINES, make_baseline
-from diffmg.errors import DiffmgError, unknown
-from diffmg.files import write_text
-from diffmg.metagraph import MetaGraph
-from diffmg.options import check_rules, check_types
-from diffmg.plan import Plan, settings_from
-from diffmg.randomness import derive_seed
-from diffmg.strategies import make_strategy
-from diffmg.train import ModelTraining, Problem, Quiet, Training, TrainSettings, Watch, drive
-from diffmg.train.settings import Select
+from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.files import write_text
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.plan import Plan, settings_from
+from diffmg.core.settings import Select, Settings
+from diffmg.engine.randomness import derive_seed
+from diffmg.methods.baselines import BASELINES, make_baseline
+from diffmg.methods.search import make_strategy
+from diffmg.tasks.problem import Problem
+from diffmg.training import ModelTraining, Quiet, Training, Watch, drive
 
 RATES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 DECAYS = (0.0, 1e-5, 1e-4, 1e-3, 5e-3)
@@ -86,7 +87,7 @@ class Tuned:
 
     def __post_init__(self) -> None:
         check_types(self)
-        settings_from(TrainSettings(), dict(self.settings))
+        settings_from(Settings(), dict(self.settings))
         dict(self.baseline_options)
 
     def by(self, tuning: Tuning, select: Select) -> bool:

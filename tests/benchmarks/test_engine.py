@@ -5,9 +5,10 @@ import torch
 
 from diffmg.benchmarks import engine
 from diffmg.benchmarks.engine import EngineOptions, Work, YardstickRunner, measure_engine
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.strategies import Search
-from diffmg.train import Training, TrainSettings
+from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.settings import Settings
+from diffmg.methods.search import Search
+from diffmg.training import Training
 from real_data import needs_data, published
 
 CPU = torch.device("cpu")
@@ -75,7 +76,7 @@ def test_whole_jobs_are_timed_from_a_fresh_start(monkeypatch):
 def test_work_on_made_data_uses_the_defaults_and_a_random_meta_graph():
     work = Work.on("academic:120", CPU)
     assert work.search == engine.DiffMG()
-    assert work.settings == TrainSettings(patience=None)
+    assert work.settings == Settings(patience=None)
     assert [m.depth for m in work.metagraphs] == [4]
     assert work.metagraphs == Work.on("academic:120", CPU).metagraphs
 

@@ -6,12 +6,13 @@ import torch
 
 from diffmg.benchmarks import floor
 from diffmg.benchmarks.floor import ceilings, least_work
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import EMPTY, IDENTITY, MetaGraph
-from diffmg.schema import Relation
-from diffmg.strategies.random import RandomMetaGraph
-from diffmg.task import NodeClassification, Recommendation
-from diffmg.train import Problem, TrainSettings
+from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.search.random import RandomMetaGraph
+from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks.problem import Problem
 
 CPU = torch.device("cpu")
 AB, BA = Relation("a", "ab", "b"), Relation("b", "ba", "a")
@@ -66,7 +67,7 @@ def test_the_work_of_two_towers_is_that_of_both():
 
 
 def test_work_grows_with_the_columns(problem):
-    metagraphs = RandomMetaGraph().start(problem, 3, TrainSettings(), 0).found()
+    metagraphs = RandomMetaGraph().start(problem, 3, Settings(), 0).found()
     less, more = (least_work(problem, metagraphs, dim) for dim in (8, 16))
     assert less["bytes"] < more["bytes"] < 2 * less["bytes"], "the matrices' entries are read once, for all columns"
     assert more["operations"] > 2 * less["operations"]

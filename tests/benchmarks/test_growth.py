@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from diffmg.benchmarks.growth import GrowthOptions, checked_sizes, exponents, measure_size
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 
 CPU = torch.device("cpu")
 

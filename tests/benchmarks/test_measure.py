@@ -23,7 +23,7 @@ from diffmg.benchmarks.measure import (
 CPU = torch.device("cpu")
 
 
-class Steps:
+class EpochRunner:
     """A job that does several epochs at once, and never past its end."""
 
     def __init__(self, seed: int, total: int, at_once: int) -> None:
@@ -39,10 +39,10 @@ class Jobs:
 
     def __init__(self, total: int, at_once: int = 1) -> None:
         self.total, self.at_once = total, at_once
-        self.started: list[Steps] = []
+        self.started: list[EpochRunner] = []
 
-    def __call__(self, seed: int) -> Steps:
-        self.started.append(Steps(seed, self.total, self.at_once))
+    def __call__(self, seed: int) -> EpochRunner:
+        self.started.append(EpochRunner(seed, self.total, self.at_once))
         return self.started[-1]
 
 
@@ -86,7 +86,7 @@ class Holder:
 
 @pytest.mark.parametrize(("goal", "at_once", "reached"), [(0, 1, 0), (3, 1, 3), (3, 2, 4), (3, 50, 10), (10, 4, 10)])
 def test_a_job_is_advanced_to_its_goal_or_a_little_further(goal, at_once, reached):
-    job = Steps(0, 10, at_once)
+    job = EpochRunner(0, 10, at_once)
     advance_to(job, goal)
     assert job.epoch == reached
 

@@ -5,7 +5,7 @@ import torch
 
 from diffmg.benchmarks import product
 from diffmg.benchmarks.product import ProductOptions, _exact, _library, _matrix, _measured, measure_product
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 
 CPU = torch.device("cpu")
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="the fused product is timed on a GPU alone")

@@ -7,13 +7,15 @@ import torch
 
 from diffmg.benchmarks import scores
 from diffmg.benchmarks.scores import VARIANTS, ScoresOptions, measure_scores
+from diffmg.core.engine import Engine
+from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS, Published, load_dataset
-from diffmg.engine import Engine
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.experiment import score_on_test
-from diffmg.randomness import derive_seed
-from diffmg.train import Problem, Training, TrainSettings
-from diffmg.train.training import outputs_of
+from diffmg.engine.randomness import derive_seed
+from diffmg.runs.runner import score_on_test
+from diffmg.tasks.problem import Problem
+from diffmg.training import Training
+from diffmg.training.training import outputs_of
 from real_data import needs_data
 from resuming import run
 
@@ -50,7 +52,7 @@ def test_the_scores_are_the_test_scores_of_trainings_by_hand(name):
     found = measure_scores(name, CPU, ScoresOptions(repeats=2, seed=5), None)
     problem, wanted = load_dataset(MADE[name]), []
     for number in range(2):
-        job = Training(problem, DATASETS.get(name).planted, TrainSettings(**TRAIN), derive_seed(5, "train", number))
+        job = Training(problem, DATASETS.get(name).planted, Settings(**TRAIN), derive_seed(5, "train", number))
         run(job)
         outputs = outputs_of(job.best_model(), problem)
         wanted.append(score_on_test(problem, outputs)[problem.task.metric])
@@ -64,13 +66,13 @@ def test_columns_at_a_time_differ_by_rounding_alone(name):
 
 def test_each_variant_is_computed_with_its_own_switches(name, monkeypatch):
     seen: list[Engine] = []
-    plain = scores.train_many
+    plain = scores.train_parallel
 
     def noted(problem: Problem, *given):
         seen.append(problem.graph.engine)
         return plain(problem, *given)
 
-    monkeypatch.setattr(scores, "train_many", noted)
+    monkeypatch.setattr(scores, "train_parallel", noted)
     measure_scores(name, CPU, ScoresOptions(repeats=2), None)
     assert seen == [VARIANTS[variant] for variant in ON_CPU]
 

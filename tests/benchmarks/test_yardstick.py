@@ -10,20 +10,22 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from diffmg.benchmarks.yardstick import RetrainYardstick, StackedNetwork, Tower, train
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.program import compile_program
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import MetaGraph
+from diffmg.engine.randomness import generator
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.search.random import RandomMetaGraph
 from diffmg.nn import Encoder, EncoderOptions
-from diffmg.program import compile_program
-from diffmg.randomness import generator
-from diffmg.strategies.random import RandomMetaGraph
-from diffmg.task import NodeClassification
-from diffmg.train import Problem, Training, TrainSettings
-from diffmg.train.training import build_model, outputs_of
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.problem import Problem
+from diffmg.training import Training
+from diffmg.training.training import build_model, outputs_of
 from worlds import metagraphs, worlds
 from yardsticks import CLOSE, copy_model, copy_tower, gradient, gradients, model_values, tower_values, value
 
-SETTINGS = TrainSettings(dim=8, dropout=0.0, patience=None, max_epochs=6)
+SETTINGS = Settings(dim=8, dropout=0.0, patience=None, max_epochs=6)
 VARIANTS = [
     SETTINGS,
     replace(SETTINGS, layer_norm=False),
@@ -69,7 +71,7 @@ def test_a_tower_is_the_encoder_on_any_network(world, data, norm, tanh, weighted
     graph, metagraph = world.graph(), data.draw(metagraphs(world.schema))
     assume(compile_program(metagraph).steps)
     encoder = Encoder(graph, graph.schema.node_types, EncoderOptions(4, norm, tanh), generator("cpu", 0)).double()
-    settings = TrainSettings(dim=4, layer_norm=norm != "off", tanh=tanh, dropout=0.0)
+    settings = Settings(dim=4, layer_norm=norm != "off", tanh=tanh, dropout=0.0)
     tower = Tower(in_double(graph), metagraph.target, settings, learned_scale=norm == "learned").double()
     copy_tower(encoder, tower)
     start = torch.linspace(0.3, 1.0, len(metagraph.choices), dtype=torch.float64)
@@ -168,5 +170,5 @@ def test_what_was_planted_is_learned():
     """As a whole it works: the planted meta graph classifies the made network."""
     from diffmg.datasets.academic import Academic
 
-    result = train(load_dataset("academic:400"), Academic.planted, TrainSettings(dim=16, max_epochs=40), 0)
+    result = train(load_dataset("academic:400"), Academic.planted, Settings(dim=16, max_epochs=40), 0)
     assert result["test"] > 0.6

@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from diffmg.benchmarks.yardstick_search import Picks, SearchYardstick
-from diffmg.errors import DiffmgError
-from diffmg.program import compile_program
-from diffmg.strategies.diffmg import DiffMG, DiffMGSearch
-from diffmg.train import Problem, TrainSettings
+from diffmg.core.errors import DiffmgError
+from diffmg.core.program import compile_program
+from diffmg.core.settings import Settings
+from diffmg.methods.search.diffmg import DiffMG, DiffMGSearch
+from diffmg.tasks.problem import Problem
 from yardsticks import CLOSE, copy_model, gradient, gradients, model_values, value
 
 DEPTH, DIM = 3, 8
@@ -132,7 +133,7 @@ def samples(problem: Problem, count: int, **options) -> tuple[list[Picks], Picks
 @pytest.mark.parametrize("seed", range(3))
 def test_from_one_seed_both_start_with_the_same_architecture(problem, seed):
     """So a benchmark times the same kind of samples."""
-    ours, theirs = DiffMG().start(problem, 4, TrainSettings(), seed), SearchYardstick(problem, 4, DiffMG(), DIM, seed)
+    ours, theirs = DiffMG().start(problem, 4, Settings(), seed), SearchYardstick(problem, 4, DiffMG(), DIM, seed)
     assert tuple(s.metagraph(p) for s, p in zip(theirs.spaces, best_of(theirs), strict=True)) == ours.found()
 
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from diffmg.benchmarks.yardstick_targets import NodeTargets, PairTargets, targets_of
-from diffmg.errors import DiffmgError
-from diffmg.task import Task
+from diffmg.core.errors import DiffmgError
+from diffmg.tasks import Task
 
 
 def outputs_for(task: Task, seed: int = 0) -> tuple[Tensor, ...]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import fit
+from run_files import fit
 
 
 @pytest.fixture(scope="session")

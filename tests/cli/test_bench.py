@@ -10,7 +10,7 @@ import torch
 from diffmg.benchmarks import floor, product, scores
 from diffmg.cli.common import _spread
 from diffmg.datasets import DATASETS, Published, load_dataset
-from runs import diffmg
+from run_files import diffmg
 
 QUICK = ("--epochs", 2, "--block", 1, "--warm-up", 0, "--device", "cpu")
 TINY_GROWTH = ("--sizes", 400, 120, "--epochs", 1, "--warm-up", 0, "--device", "cpu")

@@ -7,14 +7,14 @@ import pytest
 from rich.console import Console
 
 from diffmg.cli import common
-from diffmg.errors import DiffmgError
-from diffmg.run import Run, Trained
-from diffmg.train import Epoch
+from diffmg.core.errors import DiffmgError
+from diffmg.core.run import Run, Trained
+from diffmg.training import Epoch
 
 SCORES = ({"auc": 0.5}, {"auc": 0.25}), ({"auc": 0.7}, {"auc": 0.35})
 
 
-class Steps:
+class EpochRunner:
     """What a watch needs to know of a job."""
 
     def __init__(self, epoch: int, total: int) -> None:
@@ -77,7 +77,7 @@ def test_what_is_no_pair_is_named(text: str) -> None:
 
 def test_progress_names_phase_loss_and_score(progress: io.StringIO) -> None:
     watch = common.ProgressWatch("auc")
-    watch.begin("train-0", Steps(epoch=2, total=9))
+    watch.begin("train-0", EpochRunner(epoch=2, total=9))
     watch.epoch(Epoch(3, 0.125, 0.25, 0.75))
     watch.end()
     shown = progress.getvalue()
@@ -90,13 +90,13 @@ def test_a_job_that_stopped_early_shows_a_full_bar_and_an_interrupted_one_does_n
     epoch: int, bar: str, progress: io.StringIO
 ) -> None:
     watch = common.ProgressWatch("auc")
-    watch.begin("train-0", Steps(epoch, total=9))
+    watch.begin("train-0", EpochRunner(epoch, total=9))
     watch.end()
     assert bar in progress.getvalue()
 
 
 def test_a_job_without_epochs_has_a_bar(progress: io.StringIO) -> None:
-    job = Steps(0, total=0)
+    job = EpochRunner(0, total=0)
     watch = common.ProgressWatch("auc")
     watch.begin("search-0", job)
     job.epoch = 3

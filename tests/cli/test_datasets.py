@@ -11,7 +11,7 @@ from diffmg.datasets._card import read_card
 from loopback import serve
 from originals import hin_originals
 from real_data import needs_data
-from runs import diffmg
+from run_files import diffmg
 
 
 def row(text: str, *first: str) -> list[str]:

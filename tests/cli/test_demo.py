@@ -5,20 +5,21 @@ from typing import Any
 
 import pytest
 
+import diffmg.core.plan
 import diffmg.datasets
-import diffmg.plan
 from diffmg.cli import demo
+from diffmg.core.plan import Plan
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.plan import Plan
-from diffmg.train import Problem, TrainSettings
-from runs import diffmg as call
-from runs import read
+from diffmg.tasks.problem import Problem
+from run_files import diffmg as call
+from run_files import read
 
 
 def quick(**given: Any) -> Plan:
     """The plan that was asked for, with few epochs."""
     options = {"epochs": 2} if given.get("strategy", "diffmg") == "diffmg" else {}
-    return Plan(**given, strategy_options=options, train=TrainSettings(dim=8, max_epochs=2))
+    return Plan(**given, strategy_options=options, train=Settings(dim=8, max_epochs=2))
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +27,7 @@ def small(classification: Problem, recommendation: Problem, monkeypatch: pytest.
     """Small networks, few epochs, few random draws."""
     problems = {"academic": classification, "shop": recommendation}
     monkeypatch.setattr(diffmg.datasets, "load_dataset", problems.__getitem__)
-    monkeypatch.setattr(diffmg.plan, "Plan", quick)
+    monkeypatch.setattr(diffmg.core.plan, "Plan", quick)
     monkeypatch.setattr(demo, "RANDOM_DRAWS", 3)
     monkeypatch.chdir(tmp_path)
 

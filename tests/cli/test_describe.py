@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from diffmg.tables import read_description
-from runs import diffmg
+from run_files import diffmg
 
 TOML = """
 [nodes.author]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from diffmg.datasets import load_dataset
-from diffmg.sources import open_problem
-from diffmg.task import NodeClassification
-from runs import diffmg
+from diffmg.runs.sources import open_problem
+from diffmg.tasks import NodeClassification
+from run_files import diffmg
 
 
 def test_an_exported_network_comes_back(tmp_path: Path) -> None:

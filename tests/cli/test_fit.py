@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from diffmg.metagraph import MetaGraph
-from diffmg.run import metagraphs_to_dict
-from diffmg.schema import Relation
-from runs import TINY, content, diffmg, fit, read
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.run import metagraphs_to_dict
+from diffmg.core.schema import Relation
+from run_files import TINY, content, diffmg, fit, read
 
 LONG = ("--search-seeds", 2, "--repeats", 2, "--save-every", 0, "-o", "epochs=40", "-s", "max_epochs=40")
 """Arguments of a fit that lasts long enough for a signal to hit it; it has five phases."""

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from diffmg.baselines import BASELINES
+from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS
-from diffmg.strategies import STRATEGIES
-from diffmg.train import TrainSettings
-from runs import diffmg
+from diffmg.methods.baselines import BASELINES
+from diffmg.methods.search import STRATEGIES
+from run_files import diffmg
 
 
 def test_everything_registered_is_listed() -> None:
@@ -32,5 +32,5 @@ def test_options_and_settings_are_listed_with_their_defaults() -> None:
     assert "epochs=100" in listed
     assert "coin=link" in listed
     assert "settings: --set KEY=VALUE" in " ".join(listed.split())
-    for setting in fields(TrainSettings):
+    for setting in fields(Settings):
         assert any(setting.name in line and str(setting.default) in line for line in listed.splitlines())

@@ -11,8 +11,8 @@ import typer.main
 import typer.rich_utils
 
 from diffmg.cli import app, datasets, main
-from diffmg.errors import DiffmgError, MissingDataError
-from runs import diffmg
+from diffmg.core.errors import DiffmgError, MissingDataError
+from run_files import diffmg
 
 COMMANDS = typer.main.get_command(app).commands
 ALL = COMMANDS | {f"{g} {c}": sub for g, group in COMMANDS.items() for c, sub in getattr(group, "commands", {}).items()}

@@ -8,9 +8,9 @@ import pytest
 
 from diffmg.cli import common
 from diffmg.cli.reproduce import PLANS
-from diffmg.run import read_run
+from diffmg.core.run import read_run
 from diffmg.tuning import read_tuned
-from runs import Answer, content, diffmg, read
+from run_files import Answer, content, diffmg, read
 
 QUICK = "settings = { all = { dim = 8, max_epochs = 3 } }"
 TABLE = f"""

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diffmg.run import read_history, read_metagraphs, read_run
-from runs import diffmg
+from diffmg.core.run import read_history, read_metagraphs, read_run
+from run_files import diffmg
 
 LONG = ("--search-seeds", 2, "--repeats", 2, "--save-every", 0, "-o", "epochs=40", "-s", "max_epochs=40")
 """Arguments of a fit that lasts long enough for a signal to hit it; it has five phases."""

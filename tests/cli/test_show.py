@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from diffmg.drawing import draw_all
-from diffmg.run import read_run
-from runs import diffmg, edit
+from diffmg.core.run import read_run
+from diffmg.viz import draw_all
+from run_files import diffmg, edit
 
 FORMATS = {"text": "meta graph for 'author'", "dot": "digraph", "mermaid": "flowchart", "svg": "<svg"}
 

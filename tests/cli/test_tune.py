@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from diffmg.core.plan import Plan
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.plan import Plan
-from diffmg.sources import published_for
-from diffmg.train import TrainSettings
+from diffmg.runs.sources import published_for
 from diffmg.tuning import Tuning, chosen, read_tuned, to_toml, tune
-from runs import diffmg, read
+from run_files import diffmg, read
 
 QUICK = ("-s", "dim=8", "-s", "max_epochs=3", "--device", "cpu")
-PLAN = Plan("academic:120", baseline="mlp", train=TrainSettings(dim=8, max_epochs=3), device="cpu")
+PLAN = Plan("academic:120", baseline="mlp", train=Settings(dim=8, max_epochs=3), device="cpu")
 
 
 def test_trials_are_shown_best_first_with_what_was_chosen() -> None:
@@ -45,7 +45,7 @@ def test_the_command_that_is_shown_trains_with_it(method: str, kind: str, tmp_pa
     assert diffmg(*shlex.split(command), "--device", "cpu", "--out", tmp_path / "run").code == 0
     run, best = read(tmp_path / "run"), read_tuned(path)
     assert best.settings["lr"] != 1e-7
-    plan = Plan("", **{kind: method}, train=TrainSettings(dim=8, max_epochs=25))
+    plan = Plan("", **{kind: method}, train=Settings(dim=8, max_epochs=25))
     wanted = best.applied(plan).to_dict()
     assert [run["plan"][n] for n in ("train", kind, "baseline_options")] == [
         wanted[n] for n in ("train", kind, "baseline_options")
@@ -115,15 +115,15 @@ def test_baselines_start_from_plain_settings_and_strategies_from_the_authors(
         seen.append(plan)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("diffmg.sources.open_problem", lambda *_, **__: load_dataset("academic:120"))
+    monkeypatch.setattr("diffmg.runs.sources.open_problem", lambda *_, **__: load_dataset("academic:120"))
     monkeypatch.setattr("diffmg.tuning.tune", noted)
     assert diffmg("tune", method, "imdb", "-s", "dim=8").code == 130
     (plan,) = seen
     published = published_for("imdb")
     assert published is not None
     if method == "gcn":
-        assert plan == Plan("imdb", baseline="gcn", train=TrainSettings(dim=8))
+        assert plan == Plan("imdb", baseline="gcn", train=Settings(dim=8))
         return
-    assert plan.train == replace(TrainSettings(**published.train), dim=8)
+    assert plan.train == replace(Settings(**published.train), dim=8)
     searched = {name: value for name, value in published.search.items() if method == "diffmg" or name != "epsilon"}
     assert (plan.strategy, plan.strategy_options) == (method, searched)

@@ -12,9 +12,9 @@ import torch
 from diffmg import datasets as diffmg_datasets
 from diffmg.datasets import load_dataset
 from diffmg.estimators import MetaGraphClassifier, MetaGraphRecommender
-from diffmg.task import NodeClassification, Recommendation
-from diffmg.train import Problem
-from runs import diffmg, edit, fit, read
+from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks.problem import Problem
+from run_files import diffmg, edit, fit, read
 
 PROBABILITIES = ["p(field 0)", "p(field 1)", "p(field 2)", "p(field 3)"]
 

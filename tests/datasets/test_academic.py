@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
 from diffmg.datasets.academic import PUBLISHES, WRITTEN_BY, Academic
-from diffmg.metagraph import MetaGraph
-from diffmg.schema import Relation
-from diffmg.train import Training, TrainSettings
+from diffmg.training import Training
 from resuming import run
 
 
@@ -36,7 +37,7 @@ def test_planted_path_is_of_the_network():
 
 
 def score_of(metagraph: MetaGraph) -> float:
-    job = Training(load_dataset("academic:1000"), [metagraph], TrainSettings(dim=16, max_epochs=40), 0)
+    job = Training(load_dataset("academic:1000"), [metagraph], Settings(dim=16, max_epochs=40), 0)
     run(job)
     return job.best_score
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.train import TrainSettings
+from diffmg.methods.search.diffmg import DiffMG
 from real_data import assert_network, assert_pairs, needs_data, published, search_options, train_settings
 
 
@@ -30,5 +30,5 @@ def test_the_network_is_that_of_the_source() -> None:
 
 def test_the_published_settings_are_those_of_the_authors() -> None:
     assert search_options("amazon") == DiffMG(lr=0.01, epsilon=0.5)
-    assert train_settings("amazon") == TrainSettings(dropout=0.6, patience=None)
+    assert train_settings("amazon") == Settings(dropout=0.6, patience=None)
     assert published("amazon").paper == {"auc": 75.28}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from diffmg.core.errors import DiffmgError
 from diffmg.datasets._archives import read_members
-from diffmg.errors import DiffmgError
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.datasets import DATASETS, load_dataset, parse_name
 from diffmg.datasets._base import find_file
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.fingerprint import graph_fingerprint
+from diffmg.graph.fingerprint import graph_fingerprint
 
 NAME = "DBLP/graph.npz"
 

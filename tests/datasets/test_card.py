@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from diffmg.core.errors import DiffmgError
 from diffmg.datasets import DATASETS, Card, load_dataset
 from diffmg.datasets._card import read_card
-from diffmg.errors import DiffmgError
 from real_data import needs_data
 
 CARDS = {name: kind(name).card() for name, kind in DATASETS.items()}

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS, load_dataset
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.fingerprint import graph_fingerprint
-from diffmg.metagraph import MetaGraph
-from diffmg.strategies import make_strategy
-from diffmg.train import TrainSettings
+from diffmg.graph.fingerprint import graph_fingerprint
+from diffmg.methods.search import make_strategy
 
 ALL = dict(DATASETS.items())
 MADE = [name for name, kind in ALL.items() if kind.planted]
@@ -93,7 +93,7 @@ def test_planted_meta_graphs_fit(name):
 @pytest.mark.parametrize("name", MADE)
 def test_made_data_carry_a_search(name):
     problem = load_dataset(f"{name}:{SIZE}")
-    search = make_strategy("random").start(problem, 3, TrainSettings(), 0)
+    search = make_strategy("random").start(problem, 3, Settings(), 0)
     assert [m.target for m in search.found()] == list(problem.task.target_types)
 
 
@@ -113,7 +113,7 @@ def test_read_data_have_no_size(name):
 def test_published_settings_are_options(name):
     published = ALL[name](name).published()
     make_strategy("diffmg", published.search)
-    settings = TrainSettings(**published.train)
+    settings = Settings(**published.train)
     assert settings.max_epochs >= 1
     assert all(isinstance(m, MetaGraph) and m.depth == 4 for m in published.metagraphs)
     assert all(50 < score < 100 for score in published.paper.values())

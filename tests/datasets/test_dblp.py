@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.train import TrainSettings
+from diffmg.methods.search.diffmg import DiffMG
 from real_data import assert_labels, assert_network, assert_words, needs_data, published, search_options, train_settings
 
 
@@ -27,5 +27,5 @@ def test_the_network_is_that_of_the_source() -> None:
 
 def test_the_published_settings_are_those_of_the_authors() -> None:
     assert search_options("dblp") == DiffMG(epochs=50, epsilon=0.0)
-    assert train_settings("dblp") == TrainSettings(lr=0.005, dropout=0.3, max_epochs=100, patience=10, select="loss")
+    assert train_settings("dblp") == Settings(lr=0.005, dropout=0.3, max_epochs=100, patience=10, select="loss")
     assert published("dblp").paper == {"macro_f1": 94.45}

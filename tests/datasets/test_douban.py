@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from diffmg.core.settings import Settings
+from diffmg.core.space import SearchSpace
 from diffmg.datasets import load_dataset
-from diffmg.space import SearchSpace
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.train import TrainSettings
+from diffmg.methods.search.diffmg import DiffMG
 from real_data import assert_network, assert_pairs, needs_data, published, search_options, train_settings
 
 
@@ -35,5 +35,5 @@ def test_the_network_is_that_of_the_source() -> None:
 
 def test_the_published_settings_are_those_of_the_authors() -> None:
     assert search_options("douban") == DiffMG(epsilon=0.0)
-    assert train_settings("douban") == TrainSettings(weight_decay=0.0003, dropout=0.2, patience=None)
+    assert train_settings("douban") == Settings(weight_decay=0.0003, dropout=0.2, patience=None)
     assert published("douban").paper == {"auc": 83.78}

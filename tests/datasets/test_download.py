@@ -12,6 +12,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.schema import Relation
 from diffmg.datasets import Card, Dataset, download_dataset, load_dataset
 from diffmg.datasets._card import Original, StoredFile
 from diffmg.datasets._digest import content_digest, file_digest
@@ -20,9 +22,7 @@ from diffmg.datasets._fetch import Patience
 from diffmg.datasets._gtn import GtnDataset
 from diffmg.datasets._hin import HinDataset, authors_split
 from diffmg.datasets._verify import verify_files
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.schema import Relation
-from diffmg.task.ratings import Ratings
+from diffmg.tasks.ratings import Ratings
 from loopback import Site, serve
 from originals import archive, hin_originals, tiny_gtn
 from real_data import needs_data

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.datasets import _fetch
 from diffmg.datasets._fetch import Patience, Remote, address_of, fetch
-from diffmg.errors import DiffmgError, MissingDataError
 from loopback import Site, serve
 
 CONTENT = bytes(range(256)) * 4000

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.datasets._gtn import GtnDataset
-from diffmg.errors import DiffmgError
-from diffmg.schema import Relation
-from diffmg.task import NodeClassification
-from diffmg.train import Problem
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.problem import Problem
 
 AP, PA = Relation("paper", "AP", "author"), Relation("author", "PA", "paper")
 LABELS = {"train": [[4, 0], [2, 1]], "val": [[0, 1]], "test": [[3, 0]]}

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.datasets import DATASETS
 from diffmg.datasets._digest import content_digest
 from diffmg.datasets._gtn_source import papers_first, read_source
-from diffmg.errors import DiffmgError
-from diffmg.schema import Relation
 from originals import PA, archive, gtn_members, tiny_gtn
 from real_data import needs_data
 

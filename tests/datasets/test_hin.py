@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.schema import Relation
 from diffmg.datasets._hin import EdgeFile, HinDataset
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.schema import Relation
-from diffmg.task import Recommendation
-from diffmg.train import Problem
+from diffmg.tasks import Recommendation
+from diffmg.tasks.problem import Problem
 
 FILES = {"user_user.dat.gz": "1\t2\t1\n3\t1\t1\n", "item_brand.dat.gz": "1,2\n2,2\n4,1\n"}
 SPLIT = {

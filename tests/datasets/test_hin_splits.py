@@ -9,7 +9,7 @@ import pytest
 
 from diffmg.datasets import DATASETS
 from diffmg.datasets._hin import HinDataset, authors_split
-from diffmg.task.ratings import Ratings, fresh_split
+from diffmg.tasks.ratings import Ratings, fresh_split
 from protocol import PARTS, assert_follows_the_protocol, codes
 from real_data import needs_data
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.train import TrainSettings
+from diffmg.methods.search.diffmg import DiffMG
 from real_data import assert_labels, assert_network, assert_words, needs_data, published, search_options, train_settings
 
 
@@ -27,7 +27,7 @@ def test_the_network_is_that_of_the_source() -> None:
 
 def test_the_published_settings_are_those_of_the_authors() -> None:
     assert search_options("imdb") == DiffMG(epochs=50, epsilon=0.3)
-    assert train_settings("imdb") == TrainSettings(
+    assert train_settings("imdb") == Settings(
         weight_decay=0.01, dropout=0.7, max_epochs=100, patience=10, select="loss"
     )
     assert published("imdb").paper == {"macro_f1": 61.04}

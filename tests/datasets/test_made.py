@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.datasets._made import both_ways, counts, hint, noise, pick_in_group, random_edges
-from diffmg.errors import DiffmgError
-from diffmg.schema import Relation
 
 
 def test_counts_follow_the_shares():

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from diffmg.core.errors import DiffmgError
 from diffmg.datasets._pickles import load_pickle
-from diffmg.errors import DiffmgError
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 

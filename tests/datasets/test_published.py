@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from diffmg.core.space import SearchSpace
 from diffmg.datasets import load_dataset
-from diffmg.space import SearchSpace
-from diffmg.train import Problem, Training
+from diffmg.tasks.problem import Problem
+from diffmg.training import Training
 from real_data import needs_data, published, train_settings
 from resuming import run
 

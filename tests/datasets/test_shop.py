@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
 from diffmg.datasets.shop import BOUGHT_BY, MAKES, Shop
-from diffmg.metagraph import MetaGraph
-from diffmg.schema import Relation
-from diffmg.train import Training, TrainSettings
+from diffmg.training import Training
 from resuming import run
 
 PARTS = ("train", "val", "test")
@@ -54,7 +55,7 @@ def test_planted_paths_are_of_the_network():
 
 
 def score_of(metagraphs: tuple[MetaGraph, ...]) -> float:
-    job = Training(load_dataset("shop:1000"), metagraphs, TrainSettings(dim=16, max_epochs=40), 0)
+    job = Training(load_dataset("shop:1000"), metagraphs, Settings(dim=16, max_epochs=40), 0)
     run(job)
     return job.best_score
 

@@ -11,7 +11,7 @@ import pytest
 
 from diffmg.datasets import DATASETS, class_counts, load_dataset, verify_dataset
 from diffmg.datasets._verify import differences
-from diffmg.train import Problem
+from diffmg.tasks.problem import Problem
 from real_data import needs_data
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.train import TrainSettings
+from diffmg.methods.search.diffmg import DiffMG
 from real_data import assert_network, assert_pairs, needs_data, published, search_options, train_settings
 
 
@@ -31,5 +31,5 @@ def test_the_network_is_that_of_the_source() -> None:
 
 def test_the_published_settings_are_those_of_the_authors() -> None:
     assert search_options("yelp") == DiffMG(epsilon=0.0)
-    assert train_settings("yelp") == TrainSettings(weight_decay=0.0005, dropout=0.6, patience=None)
+    assert train_settings("yelp") == Settings(weight_decay=0.0005, dropout=0.6, patience=None)
     assert published("yelp").paper == {"auc": 68.77}

@@ -9,12 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from diffmg.engine import Engine
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import IDENTITY, MetaGraph
+from diffmg.core.engine import Engine
+from diffmg.core.metagraph import IDENTITY, MetaGraph
+from diffmg.core.settings import Settings
+from diffmg.graph.network import HeteroGraph
 from diffmg.nn import EncoderOptions, Model
 from diffmg.nn.model import types_of
-from diffmg.train import Training, TrainSettings
+from diffmg.training import Training
 from resuming import run
 from small_networks import AA, AB, BA, METAGRAPHS, small_classification, small_recommendation, small_world
 
@@ -161,7 +162,7 @@ def test_one_meta_graph_per_tower(fused, device):
 )
 def test_a_training_is_the_same_both_ways(fused, device, made, metagraphs):
     problem = made().to(device, Engine(capture=False))
-    settings = TrainSettings(dim=DIM, max_epochs=2, dropout=0.0, patience=None, tanh=True)
+    settings = Settings(dim=DIM, max_epochs=2, dropout=0.0, patience=None, tanh=True)
     jobs, histories = [], []
     for on in (True, False):
         fused(on)

@@ -15,7 +15,7 @@ PROGRAM = """
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from diffmg.gpu import kernels
+from diffmg.engine import kernels
 
 STATES = ("first", "rest", "out", "held")
 FLOATS = ("weights", "dots", "keep", "passing", "values", "partial")

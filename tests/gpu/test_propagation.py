@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import oracle
-from diffmg.gpu import tables
-from diffmg.metagraph import EMPTY, IDENTITY, MetaGraph, links_of
+from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph, links_of
+from diffmg.core.program import compile_program
+from diffmg.core.schema import Relation
+from diffmg.engine.backend import tables
 from diffmg.nn.propagation import evaluate
-from diffmg.program import compile_program
-from diffmg.schema import Relation
 from small_networks import AB, BA, METAGRAPHS, small_world
 from worlds import World, metagraphs, worlds
 
 pytest.importorskip("triton", reason="the fused kernels are written in Triton, which is not installed")
 
-from diffmg.gpu import propagation
-from diffmg.gpu.propagation import Wiring, propagate, wire
-from diffmg.gpu.tables import Stack
+from diffmg.engine.backend import propagation
+from diffmg.engine.fused import KernelLinks, propagate, wire
+from diffmg.engine.layout import KernelTables
 
 TOWERS = METAGRAPHS["towers with different numbers of operations"]
 
@@ -79,7 +79,7 @@ def result(case: Case, out: Sequence[Tensor], h: Tensor, weights: list[Tensor] |
 
 
 def by_kernels(case: Case, device: torch.device, storage: torch.dtype = torch.float32) -> Result:
-    stack = Stack.of(case.world.graph().to(device))
+    stack = KernelTables.of(case.world.graph().to(device))
     wired = wire(case.metagraphs, stack)
     h, weights = leaves(case, device, torch.float32)
     out = propagate(h, wired, None if weights is None else wired.weights(weights), stack, storage)
@@ -152,7 +152,7 @@ def test_any_number_of_columns(d, device):
 def test_rows_cut_into_chunks(monkeypatch, weighted, device):
     monkeypatch.setattr(tables, "CHUNK", 4)
     case = Case.of(small_world(), TOWERS, weighted=weighted)
-    stack = Stack.of(case.world.graph())
+    stack = KernelTables.of(case.world.graph())
     assert min(stack.forward.most, stack.backward.most) > 1
     got = by_kernels(case, device)
     assert_close(got, by_program(case))
@@ -164,7 +164,7 @@ def test_chunks_longer_than_a_block(monkeypatch, device):
     monkeypatch.setattr(propagation, "CHUNK_BLOCK", 4)
     monkeypatch.setattr(tables, "CHUNK", 6)
     case = Case.of(small_world(), METAGRAPHS["a path"])
-    assert Stack.of(case.world.graph()).forward.most > 1
+    assert KernelTables.of(case.world.graph()).forward.most > 1
     assert_close(by_kernels(case, device), by_dense_matrices(case))
 
 
@@ -198,7 +198,7 @@ def test_the_same_again_bit_for_bit(device):
 def test_gradients_go_to_what_wants_them(h_wants, weights_want, device):
     case = Case.of(small_world(), TOWERS)
     wanted = by_dense_matrices(case)
-    stack = Stack.of(case.world.graph().to(device))
+    stack = KernelTables.of(case.world.graph().to(device))
     wired = wire(case.metagraphs, stack)
     h = case.h.to(device).requires_grad_(h_wants)
     weights = [w.to(device).requires_grad_(weights_want) for w in case.weights]
@@ -218,7 +218,7 @@ def test_gradients_go_to_what_wants_them(h_wants, weights_want, device):
 @pytest.mark.parametrize("weights_want", [False, True])
 def test_states_are_held_only_for_the_gradient_of_the_weights(weights_want, device):
     case = Case.of(small_world(), TOWERS)
-    stack = Stack.of(case.world.graph().to(device))
+    stack = KernelTables.of(case.world.graph().to(device))
     wired = wire(case.metagraphs, stack)
     h = case.h.to(device).requires_grad_()
     weights = [w.to(device).requires_grad_(weights_want) for w in case.weights]
@@ -230,7 +230,7 @@ def test_states_are_held_only_for_the_gradient_of_the_weights(weights_want, devi
 
 def test_an_output_that_is_not_used_hands_nothing_back(device):
     case = Case.of(small_world(), TOWERS)
-    stack = Stack.of(case.world.graph().to(device))
+    stack = KernelTables.of(case.world.graph().to(device))
     wired = wire(case.metagraphs, stack)
     h, weights = leaves(case, device, torch.float32)
     propagate(h, wired, wired.weights(weights), stack)[1].sum().backward()
@@ -243,7 +243,7 @@ def test_an_output_that_is_not_used_hands_nothing_back(device):
 def test_some_columns_of_a_wider_state(device):
     """As they come when columns are computed in slices: not contiguous in memory."""
     case = Case.of(small_world(), METAGRAPHS["two towers"], d=6, weighted=False)
-    stack = Stack.of(case.world.graph().to(device))
+    stack = KernelTables.of(case.world.graph().to(device))
     wired = wire(case.metagraphs, stack)
     wide = case.h.to(device)
     whole = propagate(wide, wired, None, stack)
@@ -254,14 +254,14 @@ def test_some_columns_of_a_wider_state(device):
 
 
 def test_meta_graphs_are_laid_out_once():
-    stack = Stack.of(small_world().graph())
+    stack = KernelTables.of(small_world().graph())
     assert wire(TOWERS, stack) is wire(list(TOWERS), stack)
     assert wire(TOWERS[:1], stack) is not wire(TOWERS, stack)
 
 
 def test_the_links_of_all_towers_are_laid_out_together():
     """A link has as many places as the tower with most operations on it; the other's are EMPTY and weigh nothing."""
-    stack = Stack.of(small_world().graph())
+    stack = KernelTables.of(small_world().graph())
     wired = wire(TOWERS, stack)
     operations = {number: operation for operation, number in stack.numbers.items()}
     first, second = ([operations[n] for n in row] for row in wired.operations.tolist())
@@ -274,7 +274,7 @@ def test_the_links_of_all_towers_are_laid_out_together():
 
 
 def test_weights_of_towers_with_equal_numbers_of_operations_are_stacked():
-    stack = Stack.of(small_world().graph())
+    stack = KernelTables.of(small_world().graph())
     towers = METAGRAPHS["two towers"]
     given_ = [torch.arange(3.0), 10 + torch.arange(3.0)]
     assert torch.equal(wire(towers, stack).weights(given_), torch.stack(given_))
@@ -284,7 +284,7 @@ def test_weights_of_towers_with_equal_numbers_of_operations_are_stacked():
 def test_entries_of_a_wiring_are_sorted_by_the_state_they_write(depth):
     """Each link once, under the state it leads to on the way forward, and under its source on the way back."""
     links = links_of(depth)
-    wiring = Wiring.of(links, ["b"], Stack.of(small_world().graph()))
+    wiring = KernelLinks.of(links, ["b"], KernelTables.of(small_world().graph()))
     assert (wiring.depth, wiring.targets) == (depth, ("b",))
     for (rows, starts), ends in ((wiring.forward, lambda x: (x.k, x.i)), (wiring.backward, lambda x: (x.i, x.k))):
         for state in range(depth + 1):

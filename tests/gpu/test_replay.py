@@ -1,4 +1,4 @@
-"""Steps that are captured once and replayed: how often they are done, and on a GPU that they are the same."""
+"""EpochRunner that are captured once and replayed: how often they are done, and on a GPU that they are the same."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from diffmg.engine import Engine
-from diffmg.gpu.replay import Replay
-from diffmg.strategies.diffmg import DiffMG, DiffMGSearch
-from diffmg.train import Epoch, Job, Problem, Training, TrainSettings, stepping
+from diffmg.core.engine import Engine
+from diffmg.core.settings import Settings
+from diffmg.engine.replay import Replay
+from diffmg.methods.search.diffmg import DiffMG, DiffMGSearch
+from diffmg.tasks.problem import Problem
+from diffmg.training import Epoch, Job, Training, stepping
 from resuming import resumed, run
 from small_networks import METAGRAPHS, small_classification, small_recommendation
 
@@ -121,13 +123,13 @@ def test_what_cannot_be_captured_runs_step_by_step(gpu):
     assert gpu.done == 8
 
 
-SETTINGS = TrainSettings(dim=6, lr=0.05, max_epochs=30, patience=None)
+SETTINGS = Settings(dim=6, lr=0.05, max_epochs=30, patience=None)
 KINDS = [(small_classification, METAGRAPHS["a path"]), (small_recommendation, METAGRAPHS["two towers"])]
 kinds = pytest.mark.parametrize(("made", "metagraphs"), KINDS, ids=["classification", "recommendation"])
 ways = pytest.mark.parametrize("fused", [True, False], ids=["kernels", "plain"])
 
 
-def training(made: Callable[[], Problem], metagraphs, settings: TrainSettings, **switches) -> Training:
+def training(made: Callable[[], Problem], metagraphs, settings: Settings, **switches) -> Training:
     return Training(made().to("cuda", Engine(**switches)), metagraphs, settings, seed=0)
 
 
@@ -165,7 +167,7 @@ def test_patience_stops_a_captured_training_at_the_same_epoch(made, metagraphs, 
     eager = training(made, metagraphs, settings, capture=False)
     histories = [run(job) for job in (captured, eager)]
     assert (captured.epoch, captured.best_epoch) == (eager.epoch, eager.best_epoch)
-    assert captured.keeper.epoch.item() == captured.best_epoch
+    assert captured.best_weights.epoch.item() == captured.best_epoch
     torch.testing.assert_close(*map(numbers, histories), rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(captured.best, eager.best, rtol=1e-4, atol=1e-5)
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from diffmg.engine import Engine
-from diffmg.strategies import Strategy
-from diffmg.strategies.darts import Darts
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.strategies.nasp import Nasp
-from diffmg.strategies.snas import Snas
-from diffmg.train import Problem, TrainSettings
+from diffmg.core.engine import Engine
+from diffmg.core.settings import Settings
+from diffmg.methods.search import Strategy
+from diffmg.methods.search.darts import Darts
+from diffmg.methods.search.diffmg import DiffMG
+from diffmg.methods.search.nasp import Nasp
+from diffmg.methods.search.snas import Snas
+from diffmg.tasks.problem import Problem
 from resuming import run
 from small_networks import small_classification, small_recommendation
 
@@ -24,7 +25,7 @@ MADE = [small_classification, small_recommendation]
 
 def searched(rival: Strategy, problem: Problem) -> tuple:
     """What was seen of a search, and its weights and λ in the end."""
-    search = rival.start(problem, 2, TrainSettings(dim=6), 3)
+    search = rival.start(problem, 2, Settings(dim=6), 3)
     seen = torch.tensor([[r.epoch, r.train_loss, r.val_loss, r.val_score] for r in run(search)])
     return seen, {n: t for n, t in search.tensors().items() if n.startswith(("model.", "arch."))}
 

@@ -8,18 +8,19 @@ from dataclasses import replace
 import pytest
 import torch
 
-from diffmg.engine import Engine
-from diffmg.metagraph import links_of
-from diffmg.space import SearchSpace
-from diffmg.strategies.diffmg import DiffMG, DiffMGSearch
-from diffmg.train import Epoch, Problem
+from diffmg.core.engine import Engine
+from diffmg.core.metagraph import links_of
+from diffmg.core.space import SearchSpace
+from diffmg.methods.search.diffmg import DiffMG, DiffMGSearch
+from diffmg.tasks.problem import Problem
+from diffmg.training import Epoch
 from resuming import run
 from small_networks import small_classification, small_recommendation, small_world
 
 pytest.importorskip("triton", reason="the fused kernels are written in Triton, which is not installed")
 
-from diffmg.gpu.sampled import OnDevice
-from diffmg.gpu.tables import stack_of
+from diffmg.engine.layout import kernel_tables
+from diffmg.engine.sampling import DeviceSpaces
 
 
 @pytest.fixture(params=[small_classification, small_recommendation])
@@ -39,7 +40,7 @@ def test_picks_become_the_operations_of_their_meta_graph(targets, depth, device)
     """Towers have spaces of their own, with different numbers of candidates."""
     graph = small_world().graph().to(device)
     spaces = spaces_on(targets, depth)
-    on_device, numbers = OnDevice.of(spaces, graph), stack_of(graph).numbers
+    on_device, numbers = DeviceSpaces.of(spaces, graph), kernel_tables(graph).numbers
     rng = random.Random(0)
     for _ in range(20):
         picks = [[rng.randrange(len(c)) for c in space.candidates] for space in spaces]
@@ -52,7 +53,7 @@ def test_picks_become_the_operations_of_their_meta_graph(targets, depth, device)
 def test_every_candidate_has_its_number(device):
     graph = small_world().graph().to(device)
     (space,) = spaces_on("b", 2)
-    on_device, numbers = OnDevice.of([space], graph), stack_of(graph).numbers
+    on_device, numbers = DeviceSpaces.of([space], graph), kernel_tables(graph).numbers
     for link, candidates in enumerate(space.candidates):
         for n, operation in enumerate(candidates):
             picks = torch.zeros(len(space.candidates), dtype=torch.int64, device=device)
@@ -61,14 +62,14 @@ def test_every_candidate_has_its_number(device):
 
 
 def test_the_links_are_those_of_the_space(device):
-    on_device = OnDevice.of(spaces_on("ba", 3), small_world().graph().to(device))
+    on_device = DeviceSpaces.of(spaces_on("ba", 3), small_world().graph().to(device))
     assert [tuple(link) for link in on_device.wiring.links.tolist()] == list(links_of(3))
     assert on_device.wiring.depth == 3
 
 
 def searched(problem: Problem, monkeypatch: pytest.MonkeyPatch, *, fused: bool, **options) -> tuple:
     """A search of two epochs, all that is seen of it, and all that it holds."""
-    for module in ("diffmg.strategies._gradient", "diffmg.nn.model"):
+    for module in ("diffmg.methods.search._gradient", "diffmg.nn.model"):
         monkeypatch.setattr(f"{module}.fused", lambda graph: fused)
     search = DiffMGSearch(DiffMG(epochs=2, **options), problem, depth=2, dim=6, seed=3)
     assert (search.on_device is not None) == fused

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import oracle
-from diffmg.gpu import tables
-from diffmg.gpu.tables import Stack, Table, cut, stack_of
-from diffmg.metagraph import EMPTY, IDENTITY
-from diffmg.schema import Relation
+from diffmg.core.metagraph import EMPTY, IDENTITY
+from diffmg.core.schema import Relation
+from diffmg.engine.backend import tables
+from diffmg.engine.layout import KernelTables, Table, cut, kernel_tables
 from small_networks import AB, BB, NODES, small_world
 from worlds import World, worlds
 
@@ -46,7 +46,7 @@ def neighbours_by_chunks(table: Table, number: int, nodes: int) -> np.ndarray:
     return dense
 
 
-def own(stack: Stack, number: int) -> np.ndarray:
+def own(stack: KernelTables, number: int) -> np.ndarray:
     """What an operation does to a row itself, on the diagonal of an (N, N) matrix."""
     diagonal = np.full(stack.nodes, stack.own.passing[number].item())
     low, high, base = (int(t[number]) for t in (stack.own.low, stack.own.high, stack.own.base))
@@ -54,7 +54,7 @@ def own(stack: Stack, number: int) -> np.ndarray:
     return np.diag(diagonal)
 
 
-def assert_stack_is(stack: Stack, world: World) -> None:
+def assert_stack_is(stack: KernelTables, world: World) -> None:
     """Both directions of every operation are what the paper says."""
     for relation in world.schema.relations:
         number = stack.numbers[relation]
@@ -71,12 +71,12 @@ def assert_stack_is(stack: Stack, world: World) -> None:
 
 def test_operations_are_numbered_in_the_order_of_the_schema_then_identity_and_empty():
     graph = small_world().graph()
-    assert list(Stack.of(graph).numbers) == [*graph.schema.relations, IDENTITY, EMPTY]
-    assert list(Stack.of(graph).numbers.values()) == list(range(len(graph.schema.relations) + 2))
+    assert list(KernelTables.of(graph).numbers) == [*graph.schema.relations, IDENTITY, EMPTY]
+    assert list(KernelTables.of(graph).numbers.values()) == list(range(len(graph.schema.relations) + 2))
 
 
 def test_nodes_are_numbered_together_type_by_type():
-    stack = Stack.of(small_world().graph())
+    stack = KernelTables.of(small_world().graph())
     assert stack.starts == {"a": 0, "b": 10, "c": 17}
     assert stack.nodes == sum(NODES.values())
     assert stack.node_type.tolist() == [0] * 10 + [1] * 7 + [2] * 4
@@ -84,7 +84,7 @@ def test_nodes_are_numbered_together_type_by_type():
 
 def test_ends_of_the_operations():
     graph = small_world().graph()
-    stack, types = Stack.of(graph), graph.schema.node_types
+    stack, types = KernelTables.of(graph), graph.schema.node_types
     for relation in graph.schema.relations:
         number = stack.numbers[relation]
         assert types[stack.sources[number]] == relation.source
@@ -95,17 +95,17 @@ def test_ends_of_the_operations():
 
 def test_written_out_the_tables_are_the_dense_matrices():
     world = small_world()
-    assert_stack_is(Stack.of(world.graph()), world)
+    assert_stack_is(KernelTables.of(world.graph()), world)
 
 
 @given(worlds())
 def test_written_out_the_tables_of_any_network_are_the_dense_matrices(world):
     """Isolated nodes, edges given twice, weights of zero, types without relations."""
-    assert_stack_is(Stack.of(world.graph()), world)
+    assert_stack_is(KernelTables.of(world.graph()), world)
 
 
 def test_the_tables_are_the_same_on_the_device(device):
-    there, here = Stack.of(small_world().graph().to(device)), Stack.of(small_world().graph())
+    there, here = KernelTables.of(small_world().graph().to(device)), KernelTables.of(small_world().graph())
     for name in ("pointer", "columns", "values", "chunk_pointer", "chunks", "low_row", "high_row", "base"):
         moved, plain = getattr(there.forward, name), getattr(here.forward, name)
         assert moved.device.type == device.type
@@ -115,7 +115,7 @@ def test_the_tables_are_the_same_on_the_device(device):
 
 def test_a_relation_that_holds_its_own_share_keeps_nothing_apart():
     """Within one type the matrix has the node itself on its diagonal."""
-    stack = Stack.of(small_world().graph())
+    stack = KernelTables.of(small_world().graph())
     rows = slice(10, 17)
     assert not own(stack, stack.numbers[BB])[rows, rows].any()
     assert own(stack, stack.numbers[AB])[rows, rows].any()
@@ -123,7 +123,7 @@ def test_a_relation_that_holds_its_own_share_keeps_nothing_apart():
 
 def test_long_rows_are_cut_and_short_ones_left_alone(monkeypatch):
     monkeypatch.setattr(tables, "CHUNK", 4)
-    stack = Stack.of(small_world().graph())
+    stack = KernelTables.of(small_world().graph())
     assert stack.forward.most > 0
     assert stack.backward.most > 0
     for table in (stack.forward, stack.backward):
@@ -134,7 +134,7 @@ def test_long_rows_are_cut_and_short_ones_left_alone(monkeypatch):
 
 
 def test_a_network_without_long_rows_has_no_chunks():
-    stack = Stack.of(small_world().graph())
+    stack = KernelTables.of(small_world().graph())
     assert (stack.forward.most, stack.backward.most) == (0, 0)
 
 
@@ -166,9 +166,9 @@ def test_where_a_row_is_cut(monkeypatch, length, chunks):
 
 def test_the_tables_of_a_network_are_built_once_and_go_with_it():
     graph, other = small_world().graph(), small_world().graph()
-    stack = stack_of(graph)
-    assert stack_of(graph) is stack
-    assert stack_of(other) is not stack
+    stack = kernel_tables(graph)
+    assert kernel_tables(graph) is stack
+    assert kernel_tables(other) is not stack
     left = weakref.ref(stack)
     del graph, stack
     gc.collect()
@@ -179,6 +179,6 @@ def test_relations_named_alike_are_kept_apart():
     """The number hangs on the whole relation, not on its name."""
     there, back = Relation("a", "x", "b"), Relation("b", "x", "a")
     world = World({"a": 2, "b": 3}, {there: np.array([[0, 1], [2, 2]]), back: np.array([[1], [1]])})
-    stack = Stack.of(world.graph())
+    stack = KernelTables.of(world.graph())
     assert stack.numbers[there] != stack.numbers[back]
     assert_stack_is(stack, world)

@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from diffmg.graph.sparse import FixedMatrix
 from diffmg.nn import Affine
 from diffmg.nn import affine as module
-from diffmg.nn.affine import tall_product
-from diffmg.sparse import FixedMatrix
+from diffmg.nn.affine import chunked_gradient
 
 
 def affine(inputs: int = 4, outputs: int = 3, seed: int = 0) -> Affine:
@@ -74,14 +74,14 @@ def test_a_tall_product_is_the_plain_one(monkeypatch, rows, maps):
     """With fewer rows than a piece, exactly as many, and some left over."""
     monkeypatch.setattr(module, "ROWS", 4)
     x, g = normal(*maps, rows, 3), normal(*maps, rows, 2)
-    torch.testing.assert_close(tall_product(x, g), torch.einsum("...ni,...nj->...ij", x, g))
+    torch.testing.assert_close(chunked_gradient(x, g), torch.einsum("...ni,...nj->...ij", x, g))
 
 
 def test_a_tall_product_of_what_is_not_contiguous(monkeypatch):
     monkeypatch.setattr(module, "ROWS", 4)
     x, g = normal(2, 3, 9).mT, normal(9, 2, 5).transpose(0, 1)
     assert not (x.is_contiguous() or g.is_contiguous())
-    torch.testing.assert_close(tall_product(x, g), torch.einsum("...ni,...nj->...ij", x, g))
+    torch.testing.assert_close(chunked_gradient(x, g), torch.einsum("...ni,...nj->...ij", x, g))
 
 
 @pytest.mark.parametrize("maps", [(), (2,)], ids=["one", "several"])

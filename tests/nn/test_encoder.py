@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import oracle
-from diffmg.metagraph import EMPTY, IDENTITY, Link, MetaGraph
+from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph
+from diffmg.core.program import compile_program
+from diffmg.core.schema import Relation
 from diffmg.nn.encoder import Encoder, EncoderOptions, dropout
-from diffmg.program import compile_program
-from diffmg.schema import Relation
 from worlds import World, metagraphs, worlds
 
 DIM = 5

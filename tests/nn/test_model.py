@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from diffmg.core.metagraph import EMPTY, MetaGraph
+from diffmg.core.program import compile_program
 from diffmg.datasets.academic import Academic
 from diffmg.datasets.shop import Shop
-from diffmg.metagraph import EMPTY, MetaGraph
 from diffmg.nn import EncoderOptions, Model
 from diffmg.nn.model import types_of
-from diffmg.program import compile_program
 
 OPTIONS = EncoderOptions(dim=6)
 

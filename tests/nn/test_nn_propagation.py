@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import oracle
-from diffmg.engine import Engine
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import EMPTY, IDENTITY, MetaGraph
+from diffmg.core.engine import Engine
+from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph
+from diffmg.core.program import compile_program
+from diffmg.core.schema import Relation
+from diffmg.graph.network import HeteroGraph
 from diffmg.nn.propagation import by_columns, evaluate
-from diffmg.program import compile_program
-from diffmg.schema import Relation
 from small_networks import AB, BA, BB, METAGRAPHS, NODES, small_world
 from worlds import World, metagraphs, worlds
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from diffmg.engine import Engine
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.experiment import Experiment
-from diffmg.plan import Plan
+from diffmg.core.engine import Engine
+from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.plan import Plan
+from diffmg.core.run import Run, read_run
 from diffmg.reproduction import Method, Reproduction, carry_out, carrying, done_runs, read_reproduction
-from diffmg.run import Run, read_run
-from diffmg.sources import open_problem
-from diffmg.train import Quiet, Watch
-from runs import At, content
+from diffmg.runs.runner import Experiment
+from diffmg.runs.sources import open_problem
+from diffmg.training import Quiet, Watch
+from run_files import At, content
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 QUICK = {"all": {"dim": 8, "max_epochs": 4, "patience": None}}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
+from diffmg.core.run import Run
 from diffmg.reproduction import Method, Reproduction, carry_out, carrying, done_runs, tasks
-from diffmg.run import Run
-from diffmg.train import Quiet, Watch
+from diffmg.training import Quiet, Watch
 
 DATA = "academic:120"
 QUICK = {"dim": 8, "max_epochs": 4, "patience": None}

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.plan import Plan
+from diffmg.core.run import Run
+from diffmg.core.settings import Settings
 from diffmg.datasets import Published
-from diffmg.errors import DiffmgError
-from diffmg.plan import Plan
+from diffmg.methods.search import make_strategy
 from diffmg.reproduction import Method, Reproduction, carry_out, carrying, done_runs, spec
-from diffmg.run import Run
-from diffmg.sources import open_problem
-from diffmg.strategies import make_strategy
-from diffmg.train import Problem, Quiet, TrainSettings, Watch
+from diffmg.runs.sources import open_problem
+from diffmg.tasks.problem import Problem
+from diffmg.training import Quiet, Watch
 from diffmg.tuning import Trial, Tuning, chosen, read_tuned, tune
 
 DATA = "academic:120"
@@ -122,7 +124,7 @@ def test_the_authors_rows_are_never_tuned(
     tmp_path: Path, tunings: list[tuple[Plan, Tuning]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A random meta graph stands for the authors'."""
-    found = make_strategy("random").start(open_problem(DATA), 4, TrainSettings(), 0).found()
+    found = make_strategy("random").start(open_problem(DATA), 4, Settings(), 0).found()
     monkeypatch.setattr(spec, "published_for", lambda _data: Published(found, {}, {}, {}))
     rows = Method("published", published=True, settings=QUICK), METHODS[0]
     runs = carried(table(tmp_path, *rows), tmp_path / "runs")

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from diffmg.report.curves import RIGHT, WIDTH
+from diffmg.core.run import read_history
 from diffmg.reproduction import Method, Reproduction, carry_out, figures
-from diffmg.run import read_history
+from diffmg.viz.curves import RIGHT, WIDTH
 
 SETTINGS = {"all": {"dim": 8, "max_epochs": 6, "patience": None}}
 METHODS = (

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
+from diffmg.core.run import Run, read_run
 from diffmg.reproduction import Method, Reproduction, carry_out, done_runs, read_reproduction, sheets
-from diffmg.run import Run, read_run
-from diffmg.train import Quiet
+from diffmg.training import Quiet
 
 SETTINGS = {"all": {"dim": 8, "max_epochs": 3, "patience": None}}
 METHODS = (

@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from diffmg.metagraph import MetaGraph
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.run import Candidate, Run, Trained
 from diffmg.reproduction import FORMS, Method, Reproduction, Sheet, sheets
 from diffmg.reproduction.tables import MISSING, search_seconds
-from diffmg.run import Candidate, Run, Trained
 
 EVIL = "<script>alert('x')</script> & \"more\""
 TABLE = Reproduction(

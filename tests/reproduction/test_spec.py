@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from diffmg.baselines import BASELINES, make_baseline
-from diffmg.errors import DiffmgError
-from diffmg.plan import Plan
+from diffmg.core.errors import DiffmgError
+from diffmg.core.plan import Plan
+from diffmg.core.settings import Settings
+from diffmg.methods.baselines import BASELINES, make_baseline
+from diffmg.methods.search import make_strategy
 from diffmg.reproduction import Method, Reproduction, read_reproduction
-from diffmg.sources import published_for
-from diffmg.strategies import make_strategy
-from diffmg.train import TrainSettings
+from diffmg.runs.sources import published_for
 from diffmg.tuning import read_tuned
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -186,7 +186,7 @@ def test_strategies_take_the_authors_settings() -> None:
     published = published_for("imdb")
     assert published is not None
     plan = Method("row").plan("imdb", 10, 3, "cpu")
-    assert plan.train == TrainSettings(**published.train) != TrainSettings()
+    assert plan.train == Settings(**published.train) != Settings()
     assert plan.strategy_options == published.search
     assert (plan.strategy, plan.search_seeds, plan.seed, plan.metagraphs) == ("diffmg", 3, 3, ())
 
@@ -204,7 +204,7 @@ def test_other_strategies_take_the_authors_training_and_what_they_have_of_their_
     for strategy, options in (("random", {}), ("darts", shared), ("diffmg", published.search)):
         plan = Method("row", strategy=strategy).plan("imdb", 1, 0, "cpu")
         assert plan.strategy_options == options
-        assert plan.train == TrainSettings(**published.train)
+        assert plan.train == Settings(**published.train)
 
 
 def test_baselines_take_plain_defaults() -> None:
@@ -214,7 +214,7 @@ def test_baselines_take_plain_defaults() -> None:
 
 @pytest.mark.parametrize("method", [Method("row", baseline="gcn"), Method("row", strategy="random")])
 def test_data_without_anything_published_takes_plain_defaults(method: Method) -> None:
-    assert method.plan("academic:120", 1, 0, "cpu").train == TrainSettings()
+    assert method.plan("academic:120", 1, 0, "cpu").train == Settings()
 
 
 @pytest.mark.parametrize("row", [Method("row", baseline="gcn"), Method("row")], ids=["baseline", "strategy"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 from diffmg.reproduction import Method, Reproduction, read_reproduction
 from diffmg.tuning import Tuned, Tuning, read_tuned, write_tuned
 

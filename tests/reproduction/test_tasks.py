@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 from diffmg.reproduction.tasks import Task, do_all
-from diffmg.train import Quiet
+from diffmg.training import Quiet
 
 
 def leave(path: Path, text: str, watch) -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 from diffmg.tables.columns import MOST_CATEGORIES, WORDS, Encoded, as_numbers, encode
 
 

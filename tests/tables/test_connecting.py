@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 from diffmg.tables.connecting import connected, without_password
 
 sa = pytest.importorskip("sqlalchemy")

@@ -13,15 +13,15 @@ import torch
 
 import postgres_server
 import shop_database
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.estimators import MetaGraphClassifier
-from diffmg.schema import Relation
-from diffmg.sparse import FixedMatrix
+from diffmg.graph.sparse import FixedMatrix
 from diffmg.tables import problem_from_tables, read_description, write_description
 from diffmg.tables.connecting import connected
 from diffmg.tables.database import describe_database, read_database
 from diffmg.tables.description import ClassifyTable, Description, NodeTable, RelationTable
-from diffmg.train import Problem
+from diffmg.tasks.problem import Problem
 
 pytest.importorskip("sqlalchemy")
 

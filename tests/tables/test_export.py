@@ -8,14 +8,14 @@ import scipy.sparse as sp
 import torch
 from hypothesis import given, settings
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.datasets import load_dataset
-from diffmg.errors import DiffmgError
-from diffmg.graph import HeteroGraph
-from diffmg.schema import Relation
-from diffmg.sparse import FixedMatrix
+from diffmg.graph.network import HeteroGraph
+from diffmg.graph.sparse import FixedMatrix
 from diffmg.tables import export_tables, read_graph, read_problem
-from diffmg.task import NodeClassification, Recommendation
-from diffmg.train import Problem
+from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks.problem import Problem
 from worlds import worlds
 
 PARTS = ("train", "val", "test")

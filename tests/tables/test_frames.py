@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.estimators import MetaGraphClassifier
-from diffmg.graph import HeteroGraph
-from diffmg.schema import Relation
-from diffmg.task import NodeClassification
+from diffmg.graph.network import HeteroGraph
+from diffmg.tasks import NodeClassification
 from library import library
 
 WROTE = ("author", "wrote", "paper")

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from diffmg.errors import DiffmgError
-from diffmg.graph import HeteroGraph
-from diffmg.schema import Relation
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
+from diffmg.graph.network import HeteroGraph
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.network import build_network, numbers
 from diffmg.tables.reading import GUESSED, as_table

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.estimators import MetaGraphClassifier
-from diffmg.schema import Relation
 from diffmg.tables import problem_from_tables, read_description, read_graph, read_problem
-from diffmg.task import NodeClassification
-from diffmg.train import Problem
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.problem import Problem
 from library import TOML, library, write_csv, write_library
 
 SETTINGS = {"dim": 8, "max_epochs": 3}

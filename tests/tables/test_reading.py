@@ -15,7 +15,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 from diffmg.tables.reading import MAGIC, as_table, column, is_guessed, key_column, read_table
 
 TABLE = pa.table({"id": [1, 2, 3], "name": ["Ann", "Bo, Co", "Dé"], "age": [1.5, None, 3.0]})

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.estimators import MetaGraphRecommender
-from diffmg.schema import Relation
 from diffmg.tables import problem_from_tables
 from diffmg.tables.description import Description, NodeTable, RecommendTable, RelationTable
-from diffmg.task import Recommendation
-from diffmg.train import Problem
+from diffmg.tasks import Recommendation
+from diffmg.tasks.problem import Problem
 
 RATED, BACK = Relation("user", "rated", "item"), Relation("item", "rev_rated", "user")
 PARTS = ("train", "val", "test")

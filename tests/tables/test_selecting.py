@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected
 from diffmg.tables.selecting import has_rows, kind_of, select_rows, split_name, times_of

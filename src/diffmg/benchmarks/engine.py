@@ -15,13 +15,15 @@ from diffmg.benchmarks.floor import least_work
 from diffmg.benchmarks.measure import JobRunner, Runner, advance_to, alternate, peak_bytes, size_of, summary, timed
 from diffmg.benchmarks.yardstick import RetrainYardstick
 from diffmg.benchmarks.yardstick_search import SearchYardstick
-from diffmg.metagraph import MetaGraph
-from diffmg.options import check_rules, check_types
-from diffmg.plan import settings_from
-from diffmg.sources import open_problem, published_for
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.strategies.random import RandomMetaGraph
-from diffmg.train import Job, Problem, Training, TrainSettings
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.plan import settings_from
+from diffmg.core.settings import Settings
+from diffmg.methods.search.diffmg import DiffMG
+from diffmg.methods.search.random import RandomMetaGraph
+from diffmg.runs.sources import open_problem, published_for
+from diffmg.tasks.problem import Problem
+from diffmg.training import Job, Training
 
 DEPTH = 4
 WHOLE_RUNS = 3
@@ -98,7 +100,7 @@ class Work:
 
     problem: Problem
     search: DiffMG
-    settings: TrainSettings
+    settings: Settings
     metagraphs: tuple[MetaGraph, ...]
 
     @classmethod
@@ -107,10 +109,10 @@ class Work:
         published = published_for(name)
         problem = open_problem(name, root=root).to(device)
         if published is None:
-            settings = TrainSettings(patience=None)
+            settings = Settings(patience=None)
             metagraphs = RandomMetaGraph().start(problem, DEPTH, settings, 0).found()
             return cls(problem, DiffMG(), settings, metagraphs)
-        settings = replace(settings_from(TrainSettings(), published.train), patience=None)
+        settings = replace(settings_from(Settings(), published.train), patience=None)
         return cls(problem, DiffMG(**published.search), settings, problem.arranged(published.metagraphs))
 
     def phases(self, seed: int) -> Iterator[tuple[str, Phase]]:

@@ -9,10 +9,10 @@ from statistics import median
 import torch
 
 from diffmg.benchmarks.measure import synchronise
-from diffmg.metagraph import MetaGraph
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.program import compile_program
 from diffmg.nn.model import types_of
-from diffmg.program import compile_program
-from diffmg.train import Problem
+from diffmg.tasks.problem import Problem
 
 PASSES = 3
 """Forward and backward of the update, forward of the evaluation."""

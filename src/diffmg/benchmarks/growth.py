@@ -12,11 +12,11 @@ import torch
 
 from diffmg.benchmarks.engine import DEPTH
 from diffmg.benchmarks.measure import JobRunner, alternate, peak_bytes, size_of, summary
+from diffmg.core.errors import DiffmgError
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset, parse_name
-from diffmg.errors import DiffmgError
-from diffmg.options import check_rules, check_types
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.train import TrainSettings
+from diffmg.methods.search.diffmg import DiffMG
 
 LAST = 3
 """How many of the largest sizes the last exponent is fitted over."""
@@ -53,9 +53,7 @@ def measure_size(data: str, size: int, device: torch.device, options: GrowthOpti
 
     def start() -> JobRunner:
         """A search that can be timed."""
-        return JobRunner(
-            lambda seed: DiffMG().start(problem, DEPTH, TrainSettings(), seed), options.seed, options.warm_up
-        )
+        return JobRunner(lambda seed: DiffMG().start(problem, DEPTH, Settings(), seed), options.seed, options.warm_up)
 
     (blocks,) = alternate([start()], options.epochs, 1, device)
     return {"size": size, **size_of(problem), **summary(blocks), "peak_bytes": peak_bytes(start, device)}

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 
-from diffmg.device import describe_device
-from diffmg.experiment import versions
-from diffmg.train import Job, Problem
+from diffmg.engine.device import describe_device
+from diffmg.runs.runner import versions
+from diffmg.tasks.problem import Problem
+from diffmg.training import Job
 
 PROCESS = Path("/proc/self")
 RESET_PEAK = "5"

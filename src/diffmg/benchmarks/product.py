@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from diffmg.benchmarks.floor import ceilings
-from diffmg.errors import DiffmgError
-from diffmg.graph import HeteroGraph, Propagation
-from diffmg.metagraph import Link, MetaGraph
-from diffmg.options import check_rules, check_types
-from diffmg.schema import Relation, Schema
-from diffmg.sparse import FixedMatrix
+from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import Link, MetaGraph
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.schema import Relation, Schema
+from diffmg.graph.network import HeteroGraph, Propagation
+from diffmg.graph.sparse import FixedMatrix
 
 LINK = Relation("node", "links", "node")
 CHECKED = 1000
@@ -83,12 +83,12 @@ def _library(matrix: Tensor, x: Tensor) -> Callable[[], Tensor]:
 
 def _fused(matrix: Tensor, x: Tensor, storage: torch.dtype) -> Callable[[], Tensor]:
     """The engine's own product: a meta graph of one link along one relation."""
-    from diffmg.gpu.propagation import propagate, wire
-    from diffmg.gpu.tables import stack_of
+    from diffmg.engine.fused import propagate, wire
+    from diffmg.engine.layout import kernel_tables
 
     propagation = Propagation(FixedMatrix(matrix, matrix), None)
     graph = HeteroGraph(Schema(("node",), (LINK,)), {"node": len(x)}, {}, {LINK: propagation}, {})
-    stack = stack_of(graph)
+    stack = kernel_tables(graph)
     wired = wire([MetaGraph.of("node", {Link(1, 0): LINK})], stack)
     state = x.to(storage).unsqueeze(0)
     return lambda: propagate(state, wired, None, stack, storage)[0]

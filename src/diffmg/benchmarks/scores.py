@@ -10,15 +10,17 @@ from typing import Any
 
 import torch
 
-from diffmg.engine import Engine
-from diffmg.errors import DiffmgError
-from diffmg.experiment import score_on_test
-from diffmg.options import check_rules, check_types
-from diffmg.plan import settings_from
-from diffmg.randomness import derive_seed
-from diffmg.sources import open_problem, published_for
-from diffmg.train import Problem, TrainSettings, train_many
-from diffmg.train.training import outputs_of
+from diffmg.core.engine import Engine
+from diffmg.core.errors import DiffmgError
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.plan import settings_from
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import derive_seed
+from diffmg.runs.runner import score_on_test
+from diffmg.runs.sources import open_problem, published_for
+from diffmg.tasks.problem import Problem
+from diffmg.training import train_parallel
+from diffmg.training.training import outputs_of
 
 VARIANTS = {
     "default": Engine(),
@@ -49,7 +51,7 @@ def measure_scores(name: str, device: torch.device, options: ScoresOptions, root
     if published is None:
         raise DiffmgError(f"scores are compared on the authors' meta graphs, but got {name!r}, which has none")
     problem = open_problem(name, root=root).to(device)
-    settings = settings_from(TrainSettings(), published.train)
+    settings = settings_from(Settings(), published.train)
     skipped = () if device.type == "cuda" else ("epochs not captured", "kernels not fused", "neither")
     candidates = [(published.metagraphs, derive_seed(options.seed, "train", n)) for n in range(options.repeats)]
     found = {}
@@ -59,9 +61,9 @@ def measure_scores(name: str, device: torch.device, options: ScoresOptions, root
     return {"metric": problem.task.metric, "variants": found}
 
 
-def _trained(problem: Problem, candidates: Any, settings: TrainSettings) -> dict[str, Any]:
+def _trained(problem: Problem, candidates: Any, settings: Settings) -> dict[str, Any]:
     start = time.perf_counter()
-    trainings = train_many(problem, candidates, settings)
+    trainings = train_parallel(problem, candidates, settings)
     seconds = time.perf_counter() - start
     scores = []
     for training in trainings:

@@ -17,10 +17,11 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from diffmg.benchmarks.yardstick_targets import targets_of
-from diffmg.graph import Features, HeteroGraph
-from diffmg.metagraph import EMPTY, MetaGraph, Operation
-from diffmg.schema import Relation
-from diffmg.train import Problem, TrainSettings
+from diffmg.core.metagraph import EMPTY, MetaGraph, Operation
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
+from diffmg.graph.network import Features, HeteroGraph
+from diffmg.tasks.problem import Problem
 
 
 class StackedNetwork:
@@ -53,7 +54,7 @@ class StackedNetwork:
 class Tower(nn.Module):
     """The encoder of one target type; every state holds all N nodes."""
 
-    def __init__(self, network: StackedNetwork, target: str, settings: TrainSettings, learned_scale: bool) -> None:
+    def __init__(self, network: StackedNetwork, target: str, settings: Settings, learned_scale: bool) -> None:
         super().__init__()
         self.network, self.target, self.settings = network, target, settings
         sizes = [
@@ -88,7 +89,7 @@ class Tower(nn.Module):
 class Towers(nn.Module):
     """The whole model: a tower per target type, and a linear head where the task has classes."""
 
-    def __init__(self, problem: Problem, settings: TrainSettings, learned_scale: bool) -> None:
+    def __init__(self, problem: Problem, settings: Settings, learned_scale: bool) -> None:
         super().__init__()
         network, task = StackedNetwork(problem.graph), problem.task
         self.towers = nn.ModuleList(Tower(network, t, settings, learned_scale) for t in task.target_types)
@@ -104,7 +105,7 @@ class Towers(nn.Module):
 class RetrainYardstick:
     """Training of given meta graphs, epoch by epoch. It draws from torch's global stream, which it seeds."""
 
-    def __init__(self, problem: Problem, metagraphs: Sequence[MetaGraph], settings: TrainSettings, seed: int) -> None:
+    def __init__(self, problem: Problem, metagraphs: Sequence[MetaGraph], settings: Settings, seed: int) -> None:
         torch.manual_seed(seed)
         self.metagraphs = problem.arranged(metagraphs)
         self.targets = targets_of(problem.task)
@@ -133,7 +134,7 @@ class RetrainYardstick:
         }
 
 
-def train(problem: Problem, metagraphs: Sequence[MetaGraph], settings: TrainSettings, seed: int) -> dict[str, float]:
+def train(problem: Problem, metagraphs: Sequence[MetaGraph], settings: Settings, seed: int) -> dict[str, float]:
     """Train once; the scores and the number of the epoch that validation chose."""
     live = RetrainYardstick(problem, metagraphs, settings, seed)
     best: dict[str, float] = {"value": -float("inf"), "epoch": 0}

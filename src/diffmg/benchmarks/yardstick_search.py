@@ -9,11 +9,12 @@ from torch import Tensor
 
 from diffmg.benchmarks.yardstick import Towers
 from diffmg.benchmarks.yardstick_targets import targets_of
-from diffmg.errors import DiffmgError
-from diffmg.randomness import generator
-from diffmg.space import SearchSpace
-from diffmg.strategies.diffmg import DiffMG
-from diffmg.train import Problem, TrainSettings
+from diffmg.core.errors import DiffmgError
+from diffmg.core.settings import Settings
+from diffmg.core.space import SearchSpace
+from diffmg.engine.randomness import generator
+from diffmg.methods.search.diffmg import DiffMG
+from diffmg.tasks.problem import Problem
 
 Picks = tuple[int, ...]
 """For each link of a tower, the number of the candidate that was sampled."""
@@ -38,7 +39,7 @@ class SearchYardstick:
         draw = generator("cpu", seed, "architecture")
         self.lambdas = [_start(space, draw).to(graph.device).requires_grad_() for space in self.spaces]
         self.targets = targets_of(task)
-        self.model = Towers(problem, TrainSettings(dim=dim, dropout=0.0), learned_scale=False)
+        self.model = Towers(problem, Settings(dim=dim, dropout=0.0), learned_scale=False)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.lr, weight_decay=options.weight_decay)
         self.arch_optimizer = torch.optim.Adam(self.lambdas, lr=options.arch_lr)
 

@@ -8,9 +8,9 @@ import torch.nn.functional as F  # noqa: N812
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
 from torch import Tensor
 
-from diffmg.errors import DiffmgError
-from diffmg.task import NodeClassification, Part, Recommendation, Task
-from diffmg.task.recommendation import Labelled
+from diffmg.core.errors import DiffmgError
+from diffmg.tasks import NodeClassification, Part, Recommendation, Task
+from diffmg.tasks.recommendation import Labelled
 
 
 class NodeTargets:

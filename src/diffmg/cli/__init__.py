@@ -7,7 +7,6 @@ import sys
 import typer
 
 from diffmg.cli import (
-    again,
     bench,
     datasets,
     demo,
@@ -15,15 +14,16 @@ from diffmg.cli import (
     export,
     fit,
     listing,
-    planning,
+    memory,
     reproduce,
+    resume,
     search,
     show,
     tune,
     use,
 )
 from diffmg.cli.common import errors, say
-from diffmg.errors import DiffmgError, MissingDataError
+from diffmg.core.errors import DiffmgError, MissingDataError
 
 INTERRUPTED = 130
 
@@ -40,10 +40,10 @@ for command in (
     fit.fit,
     fit.train,
     search.search,
-    again.resume,
-    again.repeat,
+    resume.resume,
+    resume.repeat,
     describe.describe,
-    planning.plan,
+    memory.plan,
     tune.tune,
     export.export,
     use.score,

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from diffmg.cli import common
 from diffmg.cli.common import SeveralWords, console, say
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 
 SIZES = ("1e4", "1e5", "1e6")
 
@@ -53,8 +53,8 @@ def engine(
     from diffmg.benchmarks.engine import EngineOptions, measure_engine
     from diffmg.benchmarks.floor import ceilings
     from diffmg.benchmarks.measure import machine
-    from diffmg.device import resolve_device
-    from diffmg.sources import published_for
+    from diffmg.engine.device import resolve_device
+    from diffmg.runs.sources import published_for
 
     options = EngineOptions(epochs, block, warm_up, yardstick, whole, seed)
     where = resolve_device(device)
@@ -89,7 +89,7 @@ def growth(
     """Time searching on made data of several sizes, and say how time and memory grow."""
     from diffmg.benchmarks.growth import GrowthOptions, checked_sizes, exponents, measure_size
     from diffmg.benchmarks.measure import machine
-    from diffmg.device import resolve_device
+    from diffmg.engine.device import resolve_device
 
     options = GrowthOptions(epochs, warm_up, seed)
     where = resolve_device(device)
@@ -119,7 +119,7 @@ def product(
     """Time the fused sparse product beside the library's on a GPU."""
     from diffmg.benchmarks.measure import machine
     from diffmg.benchmarks.product import ProductOptions, measure_product
-    from diffmg.device import resolve_device
+    from diffmg.engine.device import resolve_device
 
     where = resolve_device(device)
     options = ProductOptions(_whole(nodes), degree, dim, repeats, seed)
@@ -149,7 +149,7 @@ def scores(
     """Train the authors' meta graphs with and without each optimisation, and compare the scores."""
     from diffmg.benchmarks.measure import machine
     from diffmg.benchmarks.scores import ScoresOptions, measure_scores
-    from diffmg.device import resolve_device
+    from diffmg.engine.device import resolve_device
 
     options = ScoresOptions(repeats, seed)
     where = resolve_device(device)
@@ -204,7 +204,7 @@ def _command(name: str, **options: Any) -> str:
 def _write(out: Path | None, what: str, command: str, about: dict[str, Any], results: dict[str, Any]) -> None:
     """Write what is known so far."""
     from diffmg.benchmarks.measure import report
-    from diffmg.files import make_folder, write_json
+    from diffmg.core.files import make_folder, write_json
 
     if out is not None:
         make_folder(out.parent)

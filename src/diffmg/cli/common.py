@@ -13,11 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from typer.core import TyperCommand
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 
 if TYPE_CHECKING:
-    from diffmg.run import Run
-    from diffmg.train.job import Epoch, Job
+    from diffmg.core.run import Run
+    from diffmg.training.job import Epoch, Job
 
 console = Console()
 errors = Console(stderr=True)

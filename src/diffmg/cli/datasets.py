@@ -11,11 +11,11 @@ from typer.core import TyperGroup
 
 from diffmg.cli import common
 from diffmg.cli.common import console, say
-from diffmg.errors import MissingDataError
+from diffmg.core.errors import MissingDataError
 
 if TYPE_CHECKING:
     from diffmg.datasets import Card
-    from diffmg.train.problem import Problem
+    from diffmg.tasks.problem import Problem
 
 DIFFERS, MISSING = 2, 3
 

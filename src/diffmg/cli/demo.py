@@ -12,8 +12,8 @@ from diffmg.cli import common
 from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
-    from diffmg.run import Run
-    from diffmg.train import Problem
+    from diffmg.core.run import Run
+    from diffmg.tasks.problem import Problem
 
 RANDOM_DRAWS = 10
 
@@ -27,12 +27,12 @@ def demo(
     """Search, train and score on a built-in network, beside a random meta graph and features alone."""
     import torch
 
+    from diffmg.core.plan import Plan
     from diffmg.datasets import DATASETS, load_dataset, parse_name
-    from diffmg.drawing import draw_all
-    from diffmg.experiment import Experiment
-    from diffmg.folder import RunFolder
-    from diffmg.plan import Plan
-    from diffmg.report import write_report
+    from diffmg.runs.folder import RunFolder
+    from diffmg.runs.runner import Experiment
+    from diffmg.viz import draw_all
+    from diffmg.viz.page import write_report
 
     torch.set_num_threads(1)  # on a network this small threads cost more than they save, most of all on busy cores
     problem = load_dataset(name)
@@ -49,8 +49,8 @@ def demo(
 
 
 def _rival(problem: Problem, name: str, strategy: str, seed: int, device: str) -> Run:
-    from diffmg.experiment import Experiment
-    from diffmg.plan import Plan
+    from diffmg.core.plan import Plan
+    from diffmg.runs.runner import Experiment
 
     return (
         Experiment(Plan(data=name, strategy=strategy, search_seeds=1, seed=seed, device=device), problem).execute().run

@@ -27,7 +27,7 @@ def describe(
     ] = None,
 ) -> None:
     """Show which tables become node types and which keys become relations, and write it as a TOML file."""
-    from diffmg.sources import describe as make_description
+    from diffmg.runs.sources import describe as make_description
     from diffmg.tables import write_description
 
     description = make_description(data, common.data_options(target, as_of, None))

@@ -21,7 +21,7 @@ def export(
     data_seed: common.DataSeed = 0,
 ) -> None:
     """Write a network and its task as Parquet files with a description, to be read again by `fit`."""
-    from diffmg.sources import open_problem
+    from diffmg.runs.sources import open_problem
     from diffmg.tables.export import export_tables
 
     options = common.data_options(target, as_of, on_unknown)

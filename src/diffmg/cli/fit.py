@@ -45,8 +45,8 @@ def fit(
     save_every: SaveEvery = 5.0,
 ) -> None:
     """Search a meta graph (or take a rival), train it, score it, and write a run folder."""
-    from diffmg.plan import Plan, engine_from
-    from diffmg.sources import plain_name
+    from diffmg.core.plan import Plan, engine_from
+    from diffmg.runs.sources import plain_name
 
     strategy_options, train = defaults(name, "" if baseline else strategy, None if baseline else option, setting)
     plan = Plan(

@@ -12,9 +12,9 @@ from diffmg.cli.datasets import listing
 
 def list_all() -> None:
     """List everything registered: strategies and baselines with their options, data sets, training settings."""
-    from diffmg.baselines import BASELINES
-    from diffmg.strategies import STRATEGIES
-    from diffmg.train import TrainSettings
+    from diffmg.core.settings import Settings
+    from diffmg.methods.baselines import BASELINES
+    from diffmg.methods.search import STRATEGIES
 
     for title, family in (("strategies", STRATEGIES), ("baselines", BASELINES)):
         table = Table(family.kind, "what it does", "options", title=title, title_justify="left")
@@ -24,6 +24,6 @@ def list_all() -> None:
         console.print(table)
     console.print(listing())
     settings = Table("setting", "default", title="settings: --set KEY=VALUE", title_justify="left")
-    for field in fields(TrainSettings):
+    for field in fields(Settings):
         settings.add_row(field.name, str(field.default))
     console.print(settings)

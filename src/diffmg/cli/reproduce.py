@@ -60,7 +60,7 @@ app = typer.Typer(
 
 def _document(path: Path | None, name: str) -> str:
     """The text of the document that gets the table; raises if it has no place for it."""
-    from diffmg.errors import DiffmgError
+    from diffmg.core.errors import DiffmgError
     from diffmg.reproduction import places
 
     if path is None:
@@ -96,7 +96,7 @@ def _command(name: str) -> Callable[..., None]:
         into: Document = None,
         data_root: common.DataRoot = None,
     ) -> None:
-        from diffmg.files import make_folder, write_text
+        from diffmg.core.files import make_folder, write_text
         from diffmg.reproduction import FORMS, carry_out, figures, filled, read_reproduction, sheets
 
         whole = read_reproduction(plan or Path("benchmarks") / f"ding2021_{name}.toml")

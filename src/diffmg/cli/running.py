@@ -12,10 +12,10 @@ from diffmg.cli.common import console, say
 from diffmg.cli.describe import show_description
 
 if TYPE_CHECKING:
-    from diffmg.experiment import Experiment
-    from diffmg.folder import RunFolder
-    from diffmg.metagraph import MetaGraph
-    from diffmg.plan import Plan
+    from diffmg.core.metagraph import MetaGraph
+    from diffmg.core.plan import Plan
+    from diffmg.runs.folder import RunFolder
+    from diffmg.runs.runner import Experiment
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="The run folder to write.", show_default="runs/NAME-STRATEGY-seedSEED")
@@ -47,8 +47,8 @@ def defaults(
     name: str, strategy: str, option: list[str] | None, setting: list[str] | None
 ) -> tuple[dict[str, Any], Any]:
     """Options and settings to start from, changed by what was asked for; no strategy for a baseline."""
-    from diffmg.plan import settings_from
-    from diffmg.sources import starting_point
+    from diffmg.core.plan import settings_from
+    from diffmg.runs.sources import starting_point
 
     options, settings = starting_point(name, strategy)
     return options | common.parse_pairs(option), settings_from(settings, common.parse_pairs(setting))
@@ -56,9 +56,9 @@ def defaults(
 
 def given_metagraphs(name: str, given: str | None) -> tuple[MetaGraph, ...]:
     """The meta graphs of `--metagraph`: of a file, or the authors'."""
-    from diffmg.errors import DiffmgError
-    from diffmg.run import read_metagraphs
-    from diffmg.sources import published_for
+    from diffmg.core.errors import DiffmgError
+    from diffmg.core.run import read_metagraphs
+    from diffmg.runs.sources import published_for
 
     if given is None:
         return ()
@@ -72,7 +72,7 @@ def given_metagraphs(name: str, given: str | None) -> tuple[MetaGraph, ...]:
 
 def carry_out(plan: Plan, out: Path, data_root: Path | None, save_every: float) -> None:
     """Carry a plan out in a new folder, which is made once everything else was accepted."""
-    from diffmg.folder import RunFolder
+    from diffmg.runs.folder import RunFolder
 
     RunFolder.check_free(out)
     experiment = make_experiment(plan, data_root)
@@ -81,9 +81,9 @@ def carry_out(plan: Plan, out: Path, data_root: Path | None, save_every: float) 
 
 def make_experiment(plan: Plan, data_root: Path | None) -> Experiment:
     """The experiment of a plan, with what was done to the data said."""
-    from diffmg.errors import DiffmgError
-    from diffmg.experiment import Experiment
-    from diffmg.sources import describe, is_database, open_problem
+    from diffmg.core.errors import DiffmgError
+    from diffmg.runs.runner import Experiment
+    from diffmg.runs.sources import describe, is_database, open_problem
 
     if not plan.data:
         raise DiffmgError(
@@ -99,8 +99,8 @@ def make_experiment(plan: Plan, data_root: Path | None) -> Experiment:
 
 def execute(experiment: Experiment, folder: RunFolder) -> None:
     """Carry an experiment out in a folder and show what came out."""
-    from diffmg.drawing import draw_all
-    from diffmg.report import write_report
+    from diffmg.viz import draw_all
+    from diffmg.viz.page import write_report
 
     experiment.folder = folder
     try:

@@ -29,16 +29,15 @@ def search(
     data_seed: common.DataSeed = 0,
 ) -> None:
     """Search a meta graph once and write it to a file, without training it."""
-    from diffmg.device import resolve_device
-    from diffmg.drawing import draw_all
-    from diffmg.files import make_folder, write_json
-    from diffmg.memory import fitted
-    from diffmg.plan import engine_from
-    from diffmg.randomness import derive_seed
-    from diffmg.run import metagraphs_to_dict
-    from diffmg.sources import open_problem
-    from diffmg.strategies import make_strategy
-    from diffmg.train import drive
+    from diffmg.core.files import make_folder, write_json
+    from diffmg.core.plan import engine_from
+    from diffmg.core.run import metagraphs_to_dict
+    from diffmg.engine.device import resolve_device
+    from diffmg.engine.randomness import derive_seed
+    from diffmg.methods.search import make_strategy
+    from diffmg.runs.sources import open_problem
+    from diffmg.training import drive
+    from diffmg.viz import draw_all
 
     make_folder(out.parent)
     options, settings = defaults(name, strategy, option, setting)
@@ -46,7 +45,7 @@ def search(
     problem = open_problem(name, root=data_root, seed=data_seed, options=given)
     place = resolve_device(device)
     problem = problem.to(problem.graph.device, engine_from(common.parse_pairs(engine)))
-    problem = problem.to(place, fitted(problem, settings, depth, place, search=True, training=False))
+    problem = problem.to(place, fit_engine_to_memory(problem, settings, depth, place, search=True, training=False))
     job = make_strategy(strategy, options).start(problem, depth, settings, derive_seed(seed, "search", 0))
     drive("search", job, common.ProgressWatch(problem.task.metric))
     write_json(out, metagraphs_to_dict(job.found()))

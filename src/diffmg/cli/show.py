@@ -11,7 +11,7 @@ from diffmg.cli import common
 from diffmg.cli.common import say
 
 if TYPE_CHECKING:
-    from diffmg.metagraph import MetaGraph
+    from diffmg.core.metagraph import MetaGraph
 
 
 def show(
@@ -22,8 +22,8 @@ def show(
     out: Annotated[Path | None, typer.Option("--out", help="File to write.", show_default="print")] = None,
 ) -> None:
     """Draw a meta graph."""
-    from diffmg.drawing import draw_all
-    from diffmg.files import write_text
+    from diffmg.core.files import write_text
+    from diffmg.viz import draw_all
 
     drawing = draw_all(_find(what), form)
     if out is None:
@@ -35,15 +35,15 @@ def show(
 
 def report(run: common.RunPath) -> None:
     """Write the report of a run anew, from the files in its folder."""
-    from diffmg.report import write_report
+    from diffmg.viz.page import write_report
 
     say(f"written to {write_report(run)}")
 
 
 def _find(what: str) -> tuple[MetaGraph, ...]:
+    from diffmg.core.errors import DiffmgError
+    from diffmg.core.run import read_metagraphs, read_run
     from diffmg.datasets import DATASETS
-    from diffmg.errors import DiffmgError
-    from diffmg.run import read_metagraphs, read_run
 
     path = Path(what)
     if path.is_dir():

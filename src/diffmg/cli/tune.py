@@ -12,7 +12,7 @@ from diffmg.cli import common
 from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
-    from diffmg.plan import Plan
+    from diffmg.core.plan import Plan
 
 
 def tune(
@@ -33,8 +33,8 @@ def tune(
     data_seed: common.DataSeed = 0,
 ) -> None:
     """Choose learning rate, weight decay, dropout and a method's own options by validation."""
-    from diffmg.device import resolve_device
-    from diffmg.sources import open_problem
+    from diffmg.engine.device import resolve_device
+    from diffmg.runs.sources import open_problem
     from diffmg.tuning import Tuning, chosen, to_toml, write_tuned
     from diffmg.tuning import tune as tuned
 
@@ -63,11 +63,11 @@ def tune(
 
 def _plan(method: str, name: str, setting: list[str] | None) -> Plan:
     """The plan that is tuned: of a baseline, or of a strategy."""
-    from diffmg.baselines import BASELINES
     from diffmg.cli.running import defaults
-    from diffmg.errors import unknown
-    from diffmg.plan import Plan
-    from diffmg.strategies import STRATEGIES
+    from diffmg.core.errors import unknown
+    from diffmg.core.plan import Plan
+    from diffmg.methods.baselines import BASELINES
+    from diffmg.methods.search import STRATEGIES
 
     rivals, searches = dict(BASELINES.items()), dict(STRATEGIES.items())
     if method not in {**rivals, **searches}:

@@ -23,7 +23,7 @@ Ids = Annotated[list[str] | None, typer.Option("--id", help="Only this node; may
 
 def score(run: common.RunPath, data_root: common.DataRoot = None) -> None:
     """Score the model of a run on the test part again."""
-    from diffmg.experiment import score_on_test
+    from diffmg.runs.runner import score_on_test
 
     outcome = _load(run, data_root).outcome_
     table = Table("score", "test", title="scores of the kept model", title_justify="left")
@@ -36,7 +36,7 @@ def predict(run: common.RunPath, out: OutFile = None, node: Ids = None, data_roo
     """Predict the class of every node of the target type, with probabilities."""
     import numpy as np
 
-    from diffmg.errors import DiffmgError
+    from diffmg.core.errors import DiffmgError
     from diffmg.estimators import MetaGraphClassifier
 
     model = _load(run, data_root)
@@ -65,7 +65,7 @@ def recommend(
     data_root: common.DataRoot = None,
 ) -> None:
     """Recommend the best items to each user."""
-    from diffmg.errors import DiffmgError
+    from diffmg.core.errors import DiffmgError
     from diffmg.estimators import MetaGraphRecommender
 
     model = _load(run, data_root)
@@ -86,12 +86,12 @@ def recommend(
 
 
 def _load(run: Path, data_root: Path | None) -> MetaGraphClassifier | MetaGraphRecommender:
-    from diffmg.errors import DiffmgError
+    from diffmg.core.errors import DiffmgError
+    from diffmg.core.plan import Plan
+    from diffmg.core.run import read_run
     from diffmg.estimators import MetaGraphClassifier, MetaGraphRecommender
-    from diffmg.plan import Plan
-    from diffmg.run import read_run
-    from diffmg.sources import open_problem
-    from diffmg.task import NodeClassification, Recommendation
+    from diffmg.runs.sources import open_problem
+    from diffmg.tasks import NodeClassification, Recommendation
 
     plan = Plan.from_dict(read_run(run).plan)
     if not plan.data:
@@ -116,7 +116,7 @@ def _as_ids(texts: list[str], known: Any) -> Any:
 
 
 def _write(out: Path | None, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    from diffmg.files import write_text
+    from diffmg.core.files import write_text
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

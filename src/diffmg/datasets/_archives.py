@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 
 LIMIT = 1 << 30
 """Bytes of an unpacked archive; the largest of the known ones is below a fifth of it."""

@@ -12,11 +12,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.registry import Registry
 from diffmg.datasets._card import Card, read_card
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.metagraph import MetaGraph
-from diffmg.registry import Registry
-from diffmg.train.problem import Problem
+from diffmg.tasks.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Published:
     search: Mapping[str, Any]
     """Options of the `diffmg` strategy; other strategies take those they have too."""
     train: Mapping[str, Any]
-    """Fields of `TrainSettings`."""
+    """Fields of `Settings`."""
     paper: Mapping[str, float]
     """Scores the paper reports, in percent."""
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-from diffmg.errors import DiffmgError
-from diffmg.schema import Relation
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 
 
 @dataclass(frozen=True)

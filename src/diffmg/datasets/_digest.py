@@ -10,8 +10,8 @@ from typing import IO
 
 import numpy as np
 
+from diffmg.core.errors import DiffmgError
 from diffmg.datasets._files import read_npz
-from diffmg.errors import DiffmgError
 
 
 def file_digest(path: Path) -> str:

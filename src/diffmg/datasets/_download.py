@@ -9,12 +9,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.files import cannot_write, make_folder
 from diffmg.datasets._base import DATASETS, Dataset, data_places
 from diffmg.datasets._card import Card
 from diffmg.datasets._fetch import Patience, Remote, address_of, fetch
 from diffmg.datasets._verify import verify_files
-from diffmg.errors import DiffmgError
-from diffmg.files import cannot_write, make_folder
 
 BASE = "https://raw.githubusercontent.com"
 

@@ -15,9 +15,9 @@ from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
+from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.files import cannot_write
 from diffmg.datasets._digest import file_digest
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.files import cannot_write
 
 CHUNK = 1 << 16
 LIMIT = 1 << 28

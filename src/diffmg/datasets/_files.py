@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.csv as csv
 from numpy.typing import NDArray
 
-from diffmg.errors import DiffmgError
-from diffmg.files import make_folder, write_atomically
+from diffmg.core.errors import DiffmgError
+from diffmg.core.files import make_folder, write_atomically
 
 
 def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:

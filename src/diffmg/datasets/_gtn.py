@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.datasets._base import Dataset, find_file
 from diffmg.datasets._files import read_npz, write_npz
 from diffmg.datasets._gtn_source import papers_first, read_source
-from diffmg.errors import DiffmgError
-from diffmg.graph import HeteroGraph
-from diffmg.schema import Relation
-from diffmg.task import NodeClassification
-from diffmg.train.problem import Problem
+from diffmg.graph.network import HeteroGraph
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.problem import Problem
 
 
 class GtnDataset(Dataset):

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.datasets._archives import read_members
 from diffmg.datasets._pickles import load_pickle
-from diffmg.errors import DiffmgError
-from diffmg.schema import Relation
 
 MEMBERS = ("edges.pkl", "labels.pkl", "node_features.pkl")
 Arrays = dict[str, NDArray[Any]]

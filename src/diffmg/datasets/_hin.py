@@ -10,14 +10,14 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 from diffmg.datasets._base import Dataset, find_file
 from diffmg.datasets._files import pack, read_columns, read_edges, read_npz, write_npz
-from diffmg.errors import DiffmgError
-from diffmg.graph import HeteroGraph
-from diffmg.schema import Relation
-from diffmg.task import Part, Recommendation
-from diffmg.task.ratings import Ratings, fresh_split, split_ratings
-from diffmg.train.problem import Problem
+from diffmg.graph.network import HeteroGraph
+from diffmg.tasks import Part, Recommendation
+from diffmg.tasks.problem import Problem
+from diffmg.tasks.ratings import Ratings, fresh_split, split_ratings
 
 PARTS: tuple[Part, ...] = ("train", "val", "test")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from diffmg.errors import DiffmgError
-from diffmg.schema import Relation
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
 
 Ints = NDArray[np.int64]
 

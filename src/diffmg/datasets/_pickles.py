@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 
 DEPTH = 8
 """Lists within lists that are followed."""

@@ -10,12 +10,12 @@ from typing import Literal, TypeVar
 import torch
 from torch import Tensor
 
+from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.datasets._base import DATASETS, find_file
 from diffmg.datasets._card import Card, StoredFile
 from diffmg.datasets._digest import content_digest, file_digest
-from diffmg.errors import DiffmgError, MissingDataError
-from diffmg.task import NodeClassification, Recommendation, Task
-from diffmg.train.problem import Problem
+from diffmg.tasks import NodeClassification, Recommendation, Task
+from diffmg.tasks.problem import Problem
 
 K = TypeVar("K")
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from diffmg.core.metagraph import EMPTY, Link, MetaGraph
+from diffmg.core.schema import Relation
 from diffmg.datasets._base import DATASETS, Dataset
 from diffmg.datasets._made import both_ways, counts, hint, noise, pick_in_group, random_edges
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import EMPTY, Link, MetaGraph
-from diffmg.schema import Relation
-from diffmg.task import NodeClassification
-from diffmg.train.problem import Problem
+from diffmg.graph.network import HeteroGraph
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.problem import Problem
 
 FIELDS = 4
 FEATURES = 16

@@ -1,8 +1,8 @@
 """IMDB: genres of movies."""
 
+from diffmg.core.schema import Relation
 from diffmg.datasets._base import DATASETS
 from diffmg.datasets._gtn import GtnDataset
-from diffmg.schema import Relation
 
 
 @DATASETS.add("imdb")

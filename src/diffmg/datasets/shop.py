@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph
+from diffmg.core.schema import Relation
 from diffmg.datasets._base import DATASETS, Dataset
 from diffmg.datasets._made import Ints, both_ways, counts, hint, noise, pick_in_group, random_edges
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import EMPTY, IDENTITY, Link, MetaGraph
-from diffmg.schema import Relation
-from diffmg.task import Part, Recommendation
-from diffmg.train.problem import Problem
+from diffmg.graph.network import HeteroGraph
+from diffmg.tasks import Part, Recommendation
+from diffmg.tasks.problem import Problem
 
 STYLES = 6
 FEATURES = 16

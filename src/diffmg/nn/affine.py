@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from diffmg.sparse import FixedMatrix
+from diffmg.graph.sparse import FixedMatrix
 
 ROWS = 1024
 """Rows that one piece of a tall product sums over on a GPU."""
@@ -53,12 +53,12 @@ class _Affine(torch.autograd.Function):
         for_x, for_weight, for_bias = ctx.needs_input_grad
         return (
             g @ weight.mT if for_x else None,
-            tall_product(x, g) if for_weight else None,
+            chunked_gradient(x, g) if for_weight else None,
             g.sum(dim=-2) if for_bias else None,
         )
 
 
-def tall_product(x: Tensor, g: Tensor) -> Tensor:
+def chunked_gradient(x: Tensor, g: Tensor) -> Tensor:
     """`x^T g` for (..., n, a) and (..., n, b) with many rows: pieces of them side by side, then summed up."""
     whole = x.shape[-2] // ROWS * ROWS
     if whole == 0:

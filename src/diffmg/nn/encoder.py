@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.graph import HeteroGraph
+from diffmg.core.program import Program
+from diffmg.graph.network import HeteroGraph
 from diffmg.nn.affine import Affine
 from diffmg.nn.propagation import evaluate
-from diffmg.program import Program
 
 
 @dataclass(frozen=True)

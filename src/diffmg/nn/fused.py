@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from diffmg.gpu.propagation import Wired, propagate, wire
-from diffmg.gpu.tables import stack_of
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import MetaGraph
+from diffmg.core.metagraph import MetaGraph
+from diffmg.engine.fused import KernelMetaGraphs, propagate, wire
+from diffmg.engine.layout import kernel_tables
+from diffmg.graph.network import HeteroGraph
 from diffmg.nn.affine import affine
 from diffmg.nn.encoder import Encoder
 from diffmg.nn.propagation import by_columns
@@ -19,13 +19,13 @@ from diffmg.nn.propagation import by_columns
 def encode(
     towers: Sequence[Encoder],
     graph: HeteroGraph,
-    metagraphs: Sequence[MetaGraph] | Wired,
+    metagraphs: Sequence[MetaGraph] | KernelMetaGraphs,
     weights: Sequence[Tensor] | None = None,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, ...]:
     """Representations of each tower's target type; what `Encoder.forward` computes tower by tower."""
-    stack = stack_of(graph)
-    if not isinstance(metagraphs, Wired):
+    stack = kernel_tables(graph)
+    if not isinstance(metagraphs, KernelMetaGraphs):
         if len({m.depth for m in metagraphs}) > 1:
             alone = [[w] for w in weights] if weights is not None else [None] * len(towers)
             return tuple(

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor, nn
 
-from diffmg.gpu import fused
-from diffmg.graph import HeteroGraph
-from diffmg.metagraph import MetaGraph
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.program import compile_program
+from diffmg.engine.backend import fused
+from diffmg.engine.randomness import generator
+from diffmg.graph.network import HeteroGraph
 from diffmg.nn.affine import Affine
 from diffmg.nn.encoder import Encoder, EncoderOptions
-from diffmg.program import compile_program
-from diffmg.randomness import generator
 
 if TYPE_CHECKING:
-    from diffmg.gpu.propagation import Wired
+    from diffmg.engine.fused import KernelMetaGraphs
 
 
 class Model(nn.Module):
@@ -41,7 +41,7 @@ class Model(nn.Module):
     def forward(
         self,
         graph: HeteroGraph,
-        metagraphs: Sequence[MetaGraph] | Wired,
+        metagraphs: Sequence[MetaGraph] | KernelMetaGraphs,
         weights: Sequence[Tensor] | None = None,
         generator: torch.Generator | None = None,
     ) -> tuple[Tensor, ...]:
@@ -54,7 +54,7 @@ class Model(nn.Module):
     def _encode(
         self,
         graph: HeteroGraph,
-        metagraphs: Sequence[MetaGraph] | Wired,
+        metagraphs: Sequence[MetaGraph] | KernelMetaGraphs,
         weights: Sequence[Tensor] | None,
         generator: torch.Generator | None,
     ) -> tuple[Tensor, ...]:

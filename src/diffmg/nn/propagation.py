@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from diffmg.graph import HeteroGraph
-from diffmg.program import Cell, Product, Program, Step, Term
+from diffmg.core.program import Cell, Product, Program, Step, Term
+from diffmg.graph.network import HeteroGraph
 
 
 def evaluate(

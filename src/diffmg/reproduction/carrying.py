@@ -12,19 +12,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from diffmg.baselines import make_baseline
-from diffmg.device import resolve_device
-from diffmg.errors import DiffmgError
-from diffmg.experiment import Experiment
-from diffmg.files import make_folder
-from diffmg.folder import RunFolder
-from diffmg.plan import Plan
+from diffmg.core.errors import DiffmgError
+from diffmg.core.files import make_folder
+from diffmg.core.plan import Plan
+from diffmg.core.run import RUN, Run, read_run
+from diffmg.engine.device import resolve_device
+from diffmg.methods.baselines import make_baseline
+from diffmg.methods.search import make_strategy
 from diffmg.reproduction.spec import Method, Reproduction
 from diffmg.reproduction.tasks import Task, Watching, do_all
-from diffmg.run import RUN, Run, read_run
-from diffmg.sources import open_problem, plain_name
-from diffmg.strategies import make_strategy
-from diffmg.train import Problem, Quiet, Watch
+from diffmg.runs.folder import RunFolder
+from diffmg.runs.runner import Experiment
+from diffmg.runs.sources import open_problem, plain_name
+from diffmg.tasks.problem import Problem
+from diffmg.training import Quiet, Watch
 from diffmg.tuning import chosen, tune, write_tuned
 
 

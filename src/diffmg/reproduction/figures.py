@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from diffmg.drawing import draw_all
-from diffmg.plan import Plan
-from diffmg.report.curves import curves_svg
+from diffmg.core.plan import Plan
+from diffmg.core.run import Run, read_history
 from diffmg.reproduction.carrying import folder_of
 from diffmg.reproduction.spec import Reproduction
-from diffmg.run import Run, read_history
-from diffmg.sources import plain_name
+from diffmg.runs.sources import plain_name
+from diffmg.viz import draw_all
+from diffmg.viz.curves import curves_svg
 
 Runs = Mapping[tuple[str, str], Run]
 """By method and data set."""

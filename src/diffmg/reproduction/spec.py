@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from diffmg.errors import DiffmgError, unknown
-from diffmg.options import check_rules
-from diffmg.plan import Plan, settings_from
-from diffmg.sources import plain_name, published_for, starting_point
+from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.options import check_rules
+from diffmg.core.plan import Plan, settings_from
+from diffmg.runs.sources import plain_name, published_for, starting_point
 from diffmg.tuning import Tuning, read_tuned
 
 SHAPE = {"title": str, "kind": str, "data": list, "seeds": int, "methods": dict}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from diffmg.core.run import Run
 from diffmg.reproduction.spec import Method, Reproduction
-from diffmg.run import Run
 
 MISSING = "-"
 Runs = Mapping[tuple[str, str], Run]

@@ -10,8 +10,8 @@ from multiprocessing import get_context
 
 import torch
 
-from diffmg.errors import DiffmgError
-from diffmg.train import Quiet, Watch
+from diffmg.core.errors import DiffmgError
+from diffmg.training import Quiet, Watch
 
 Watching = Callable[[str], Watch]
 """From the metric of what is trained to who is told how it goes."""

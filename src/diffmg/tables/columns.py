@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from diffmg.arrow import decoded
-from diffmg.errors import DiffmgError
+from diffmg.core.arrow import decoded
+from diffmg.core.errors import DiffmgError
 
 MOST_CATEGORIES = 50
 RARE = 0.002

@@ -9,9 +9,9 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from diffmg.errors import DiffmgError, unknown
-from diffmg.files import write_text
-from diffmg.options import check_rules, check_types
+from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.files import write_text
+from diffmg.core.options import check_rules, check_types
 from diffmg.tables.columns import Encode
 from diffmg.tables.connecting import without_password
 

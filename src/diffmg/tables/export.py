@@ -15,12 +15,12 @@ import pyarrow.parquet as parquet
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from diffmg.arrow import as_column
-from diffmg.errors import DiffmgError
-from diffmg.files import cannot_write, make_folder
-from diffmg.graph import HeteroGraph
-from diffmg.schema import Relation
-from diffmg.sparse import FixedMatrix
+from diffmg.core.arrow import as_column
+from diffmg.core.errors import DiffmgError
+from diffmg.core.files import cannot_write, make_folder
+from diffmg.core.schema import Relation
+from diffmg.graph.network import HeteroGraph
+from diffmg.graph.sparse import FixedMatrix
 from diffmg.tables.description import (
     ClassifyTable,
     Description,
@@ -30,9 +30,9 @@ from diffmg.tables.description import (
     write_description,
 )
 from diffmg.tables.frames import by_name
-from diffmg.task import NodeClassification, Recommendation
-from diffmg.task.labels import PARTS
-from diffmg.train.problem import Problem
+from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks.labels import PARTS
+from diffmg.tasks.problem import Problem
 
 DESCRIPTION = "network.toml"
 Tables = dict[str, dict[str, Any]]

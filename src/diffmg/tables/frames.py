@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from diffmg.errors import DiffmgError, unknown
-from diffmg.graph import HeteroGraph
-from diffmg.graph_checks import checked_relation
-from diffmg.schema import Relation
+from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.schema import Relation
+from diffmg.graph.checks import checked_relation
+from diffmg.graph.network import HeteroGraph
 from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
 from diffmg.tables.network import build_network
 from diffmg.tables.reading import as_table, column

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from diffmg.errors import DiffmgError
-from diffmg.graph import HeteroGraph
-from diffmg.schema import Relation
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
+from diffmg.graph.network import HeteroGraph
 from diffmg.tables.columns import Encoded, as_numbers, encode
 from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
 from diffmg.tables.reading import column, is_guessed, key_column

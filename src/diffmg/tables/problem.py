@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from diffmg.errors import DiffmgError
-from diffmg.graph import HeteroGraph
+from diffmg.core.errors import DiffmgError
+from diffmg.graph.network import HeteroGraph
 from diffmg.tables.description import ClassifyTable, Description, RecommendTable, read_description
 from diffmg.tables.network import Network, build_network
 from diffmg.tables.reading import as_table, column, read_table
 from diffmg.tables.recommending import recommendation
-from diffmg.task import NodeClassification
-from diffmg.task.labels import class_numbers, random_split, split_numbers
-from diffmg.train.problem import Problem
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.labels import class_numbers, random_split, split_numbers
+from diffmg.tasks.problem import Problem
 
 
 def read_problem(path: Path | str) -> Problem:

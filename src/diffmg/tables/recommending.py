@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from diffmg.errors import DiffmgError
+from diffmg.core.errors import DiffmgError
 from diffmg.tables.description import RecommendTable
 from diffmg.tables.network import Edges, Network, numbers
 from diffmg.tables.reading import column
-from diffmg.task import Recommendation
-from diffmg.task.labels import PARTS, split_numbers
-from diffmg.task.ratings import Ratings, fresh_split
+from diffmg.tasks import Recommendation
+from diffmg.tasks.labels import PARTS, split_numbers
+from diffmg.tasks.ratings import Ratings, fresh_split
 
 Split = Mapping[str, NDArray[Any]]
 """Rows (user, item): `observed`, and `pos_PART` and `neg_PART` for each part."""

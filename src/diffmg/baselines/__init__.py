@@ -1,5 +1,0 @@
-"""Rivals: one file per method, all behind the same training, tasks and scores."""
-
-from diffmg.baselines._base import BASELINES, Baseline, make_baseline
-
-__all__ = ["BASELINES", "Baseline", "make_baseline"]

@@ -1,0 +1,72 @@
+"""Files are written whole or not at all, and a failure says what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from diffmg.core.errors import DiffmgError
+
+
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file beside `path`, then put it in place; links are followed."""
+    temporary: Path | None = None
+    target = path.resolve()
+    try:
+        if target.exists() and not target.is_file():
+            write(target)
+            return
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        write(temporary)
+        temporary.chmod(0o644)
+        temporary.replace(target)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically."""
+    write_atomically(path, lambda p: p.write_text(text, encoding="utf-8"))
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write JSON atomically, indented, so that it can be read and compared."""
+    write_text(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path, what: str) -> Any:
+    """Read JSON; `what` names the file in the error."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DiffmgError(f"{what} must exist, but got no file at {str(path)!r}") from error
+    except IsADirectoryError as error:
+        raise DiffmgError(f"{what} must be a file, but got the folder {str(path)!r}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DiffmgError(f"{what} must be JSON, but got {str(path)!r}, which is not: {error}") from error
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder and its parents."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> DiffmgError:
+    """The error for a disk that is full or a place that may not be written."""
+    return DiffmgError(
+        f"could not write {str(path)!r}: {error.strerror or error}; free some space, or choose a place you may write to"
+    )

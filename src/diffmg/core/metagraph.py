@@ -1,0 +1,199 @@
+"""A meta graph: for each link of the DAG of states, the operations that carry messages along it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from math import isqrt
+from typing import Any, NamedTuple
+
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation
+
+
+class Special(Enum):
+    """The two operations that are no relation."""
+
+    IDENTITY = "identity"
+    EMPTY = "empty"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+IDENTITY = Special.IDENTITY
+EMPTY = Special.EMPTY
+
+MOST_STATES = 1000
+"""No file needs more states; a larger number in one is a mistake."""
+
+Operation = Relation | Special
+MetaPath = tuple[Relation, ...]
+
+
+class Link(NamedTuple):
+    """The link `k <- i`: from state i to a later state k."""
+
+    k: int
+    i: int
+
+    def __str__(self) -> str:
+        return f"{self.k}<-{self.i}"
+
+    @classmethod
+    def parse(cls, text: str) -> Link:
+        """Read `"4<-3"`."""
+        k, arrow, i = text.partition("<-")
+        if not (arrow and k.strip().isdecimal() and i.strip().isdecimal()):
+            raise DiffmgError(f"a link is written 'k<-i' with two state numbers, but got {text!r}")
+        return cls(int(k), int(i))
+
+
+def links_of(depth: int) -> tuple[Link, ...]:
+    """All links of the DAG with states 0 to `depth`: 1<-0, 2<-0, 2<-1, 3<-0, ..."""
+    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+        raise DiffmgError(f"`depth >= 1` must hold (K, the number of states), but got depth={depth!r}")
+    return tuple(Link(k, i) for k in range(1, depth + 1) for i in range(k))
+
+
+class Choice(NamedTuple):
+    """One operation chosen on one link."""
+
+    link: Link
+    operation: Operation
+
+
+@dataclass(frozen=True)
+class MetaGraph:
+    """Operations per link for one target type; as a value it can be hashed, compared and kept in JSON."""
+
+    target: str
+    operations: tuple[tuple[Operation, ...], ...]
+    """For each link, in the order of `links_of(depth)`, the operations on it."""
+
+    def __post_init__(self) -> None:
+        depth = self.depth
+        if depth < 1 or depth * (depth + 1) // 2 != len(self.operations):
+            raise DiffmgError(
+                "a meta graph of K states has K(K+1)/2 links, K >= 1, "
+                f"but got {len(self.operations)} lists of operations"
+            )
+        for link, operations in self.items():
+            if not operations or len(set(operations)) != len(operations):
+                raise DiffmgError(
+                    f"link {link} needs one or more different operations, "
+                    f"but got {[str(o) for o in operations]}; use 'empty' for no message"
+                )
+
+    @classmethod
+    def of(cls, target: str, links: Mapping[Link, Operation | Iterable[Operation]]) -> MetaGraph:
+        """Build from a mapping of links to an operation or several; missing links are an error."""
+        depth = max((link.k for link in links), default=0)
+        wanted = links_of(depth)
+        if set(wanted) != set(links):
+            odd = sorted(str(link) for link in set(wanted) ^ set(links))
+            raise DiffmgError(f"every link of {depth} states must be given once, but got a difference at {odd}")
+        return cls(target, tuple(_as_tuple(links[link]) for link in wanted))
+
+    @classmethod
+    def features_only(cls, target: str) -> MetaGraph:
+        """No message at all: the target's own features (one identity link)."""
+        return cls(target, ((IDENTITY,),))
+
+    @property
+    def depth(self) -> int:
+        """K, the number of states after state 0."""
+        return isqrt(2 * len(self.operations))
+
+    @cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """Every (link, operation) in order; weights of a sample follow this order."""
+        return tuple(Choice(link, o) for link, operations in self.items() for o in operations)
+
+    def items(self) -> Iterator[tuple[Link, tuple[Operation, ...]]]:
+        """Links with their operations, in order."""
+        return zip(links_of(self.depth), self.operations, strict=True)
+
+    def __getitem__(self, link: tuple[int, int]) -> tuple[Operation, ...]:
+        k, i = link
+        if not 0 <= i < k <= self.depth:
+            raise DiffmgError(f"`0 <= i < k <= {self.depth}` must hold for a link, but got {k}<-{i}")
+        return self.operations[k * (k - 1) // 2 + i]
+
+    def replace(self, link: Link, *operations: Operation) -> MetaGraph:
+        """The same meta graph with other operations on one link."""
+        return MetaGraph.of(self.target, {**dict(self.items()), link: operations})
+
+    def paths(self) -> frozenset[MetaPath]:
+        """All meta paths along which messages reach the target, relations in the order messages take them.
+
+        A relation that leads to the type at hand is taken, and also skipped, since a node keeps a share of its own
+        state; any other relation lets the type pass, as identity does. The empty path is the target's own features.
+        """
+        return _paths_into(self, self.depth, self.target, {})
+
+    def longest_paths(self) -> tuple[MetaPath, ...]:
+        """The meta paths that are not the tail of another one: short enough to be shown to a person."""
+        found = self.paths()
+        tails = {path[i:] for path in found for i in range(1, len(path) + 1)}
+        return tuple(sorted(found - tails, key=lambda path: (-len(path), path)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain lists and strings, ready for JSON."""
+        return {
+            "target": self.target,
+            "links": {str(link): [_operation_to_json(o) for o in ops] for link, ops in self.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: object) -> MetaGraph:
+        """Read what `to_dict` wrote; anything else raises with the place that is off."""
+        if not (isinstance(data, dict) and isinstance(data.get("target"), str) and isinstance(data.get("links"), dict)):
+            raise DiffmgError(f"a meta graph is an object with 'target' and 'links', but got {str(data)[:80]!r}")
+        links: dict[Link, tuple[Operation, ...]] = {}
+        for text, operations in data["links"].items():
+            if not isinstance(operations, list):
+                raise DiffmgError(f"link {text} must hold a list of operations, but got {operations!r}")
+            link = Link.parse(text)
+            if link in links or link.k > MOST_STATES:
+                raise DiffmgError(f"each link appears once and has at most {MOST_STATES} states, but got {text!r}")
+            links[link] = tuple(_operation_from_json(o) for o in operations)
+        return cls.of(data["target"], links)
+
+
+def _as_tuple(operations: Operation | Iterable[Operation]) -> tuple[Operation, ...]:
+    return (operations,) if isinstance(operations, Relation | Special) else tuple(operations)
+
+
+def _operation_to_json(operation: Operation) -> str | list[str]:
+    return operation.value if isinstance(operation, Special) else list(operation.triple)
+
+
+def _operation_from_json(data: object) -> Operation:
+    if isinstance(data, str) and data in {s.value for s in Special}:
+        return Special(data)
+    if isinstance(data, list) and len(data) == 3:
+        return Relation(*data)
+    raise DiffmgError(f"an operation is 'identity', 'empty' or a relation [source, name, target], but got {data!r}")
+
+
+_Memo = dict[tuple[int, str], frozenset[MetaPath]]
+
+
+def _paths_into(metagraph: MetaGraph, k: int, node_type: str, memo: _Memo) -> frozenset[MetaPath]:
+    if k == 0:
+        return frozenset({()})
+    if (k, node_type) not in memo:
+        found: set[MetaPath] = set()
+        for i in range(k):
+            for operation in metagraph[k, i]:
+                if operation is EMPTY:
+                    continue
+                if isinstance(operation, Relation) and operation.target == node_type:
+                    earlier = _paths_into(metagraph, i, operation.source, memo)
+                    found.update((*path, operation) for path in earlier)
+                found |= _paths_into(metagraph, i, node_type, memo)
+        memo[k, node_type] = frozenset(found)
+    return memo[k, node_type]

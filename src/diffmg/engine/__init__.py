@@ -1,0 +1,1 @@
+"""How products are computed: the reference, fused kernels, captured epochs, memory estimates."""

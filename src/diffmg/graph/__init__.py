@@ -1,0 +1,1 @@
+"""The network with its data: typed adjacencies, features, ids, and conversions."""

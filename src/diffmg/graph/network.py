@@ -1,0 +1,274 @@
+"""A heterogeneous network with its data: typed CSR adjacencies, features, ids."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from diffmg.core.engine import Engine
+from diffmg.core.errors import DiffmgError
+from diffmg.core.schema import Relation, Schema
+from diffmg.graph.checks import (
+    checked_counts,
+    checked_edges,
+    checked_features,
+    checked_ids,
+    checked_relation,
+    checked_weights,
+)
+from diffmg.graph.sparse import FixedMatrix, row_normalised, symmetric_normalised
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from torch_geometric.data import HeteroData
+
+Features = Tensor | FixedMatrix
+RelationLike = Relation | tuple[str, str, str]
+E = TypeVar("E", Relation, tuple[str, str, str], RelationLike)
+W = TypeVar("W", Relation, tuple[str, str, str], RelationLike)
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """What a relation does to a state: `matrix @ h_source + keep * h_target`."""
+
+    matrix: FixedMatrix
+    keep: Tensor | None
+    """Weight of the node's own state, one row per target node; None where the matrix already holds it."""
+
+    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Propagation:
+        """The same propagation elsewhere."""
+        keep = None if self.keep is None else self.keep.to(device, dtype)
+        return Propagation(self.matrix.to(device, dtype), keep)
+
+
+@dataclass(frozen=True, eq=False)
+class HeteroGraph:
+    """A schema with data. Frozen; build it with `HeteroGraph.build`, `from_tables`, `from_pyg` or `from_networkx`."""
+
+    schema: Schema
+    num_nodes: Mapping[str, int]
+    adjacency: Mapping[Relation, sp.csr_matrix]
+    """Raw edges on the host: row v of type target lists its source nodes, values are the edge weights."""
+    propagation: Mapping[Relation, Propagation]
+    features: Mapping[str, Features]
+    """Types without an entry have no features: each of their nodes gets a learned vector."""
+    ids: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """External ids of the types that have them; others are numbered from 0."""
+    notes: tuple[str, ...] = ()
+    """What was done to the data on its way in, for people."""
+    engine: Engine = field(default_factory=Engine)
+    """How products are computed."""
+
+    @classmethod
+    def build(
+        cls,
+        num_nodes: Mapping[str, int],
+        edges: Mapping[E, ArrayLike],
+        features: Mapping[str, ArrayLike | sp.spmatrix] | None = None,
+        *,
+        weights: Mapping[W, ArrayLike] | None = None,
+        ids: Mapping[str, ArrayLike] | None = None,
+        reverse: bool | Collection[RelationLike] = False,
+    ) -> HeteroGraph:
+        """Build from edge lists, checking everything.
+
+        `edges` maps (source, name, target) to two rows of node numbers: sources and targets. Edges given twice
+        count once, or add up where `weights` are given. `reverse` adds `rev_NAME` for each relation (or for these)
+        whose reverse is not there yet (a symmetric relation within one type is its own reverse).
+        """
+        num_nodes = checked_counts(num_nodes)
+        relations = {checked_relation(r): e for r, e in edges.items()}
+        given = {checked_relation(r): w for r, w in (weights or {}).items()}
+        if not relations:
+            raise DiffmgError(f"a network needs one or more relations, but got {len(relations)}")
+        schema = Schema(tuple(num_nodes), tuple(relations))
+        for relation in given:
+            schema.check_relation(relation)
+        adjacency = {
+            r: _adjacency(checked_edges(r, e, num_nodes), checked_weights(r, given.get(r), e), r, num_nodes)
+            for r, e in relations.items()
+        }
+        if reverse:
+            wanted = adjacency if reverse is True else [schema.check_relation(checked_relation(r)) for r in reverse]
+            adjacency |= _reverses(adjacency, wanted)
+            schema = Schema(schema.node_types, tuple(adjacency))
+        return cls(
+            schema,
+            num_nodes,
+            adjacency,
+            {r: _propagation(r, a) for r, a in adjacency.items()},
+            checked_features(features or {}, schema, num_nodes),
+            checked_ids(ids or {}, schema, num_nodes),
+        )
+
+    @classmethod
+    def from_pyg(cls, data: HeteroData, *, reverse: bool = False) -> HeteroGraph:
+        """A network from PyG's container: `x` gives features, `edge_weight` or a one-column `edge_attr` weights."""
+        from diffmg.graph.pyg import from_pyg
+
+        return from_pyg(data, reverse=reverse)
+
+    @classmethod
+    def from_tables(
+        cls,
+        nodes: Mapping[str, Any],
+        relations: Mapping[tuple[str, str, str], Any],
+        *,
+        ids: Mapping[str, str | Sequence[str]] | None = None,
+        drop: Mapping[str, Sequence[str]] | None = None,
+        on_unknown: Literal["error", "drop"] = "error",
+        reverse: bool = True,
+    ) -> HeteroGraph:
+        """A network from tables: pandas, polars, Arrow, anything that speaks Arrow, or mappings of columns.
+
+        `nodes` maps a type to its table, or to None where its nodes are those that relations name. The id is the first
+        column, or the column (or columns) that `ids` says; the others become features by their type, but for those in
+        `drop` (labels, say). `relations` maps (source, name, target) to a table whose first columns are the ids of
+        source and target; a column called weight holds weights. `notes` tells what was done.
+        """
+        from diffmg.tables.frames import graph_from_tables
+
+        return graph_from_tables(nodes, relations, ids=ids, drop=drop, on_unknown=on_unknown, reverse=reverse)
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: nx.Graph,
+        node_type: str = "type",
+        edge_type: str = "type",
+        *,
+        drop: Mapping[str, Sequence[str]] | None = None,
+        reverse: bool = False,
+    ) -> HeteroGraph:
+        """A network from a typed NetworkX graph; see `diffmg.graph.networkx`."""
+        from diffmg.graph.networkx import from_networkx
+
+        return from_networkx(graph, node_type, edge_type, drop=drop, reverse=reverse)
+
+    def to_pyg(self) -> HeteroData:
+        """PyG's container with features, edges, and the weights of relations that have any other than 1."""
+        from diffmg.graph.pyg import to_pyg
+
+        return to_pyg(self)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the products are computed."""
+        return next(iter(self.propagation.values())).matrix.forward.device
+
+    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> HeteroGraph:
+        """The same network with its matrices and features on another device or in another precision."""
+        return replace(
+            self,
+            propagation={r: p.to(device, dtype) for r, p in self.propagation.items()},
+            features={t: x.to(device, dtype) for t, x in self.features.items()},
+        )
+
+    def inputs(self, node_type: str) -> int:
+        """Columns of a type's features; one per node where it has none (one-hot)."""
+        features = self.features.get(node_type)
+        return self.num_nodes[node_type] if features is None else features.shape[1]
+
+    def edge_index(self, relation: Relation) -> NDArray[np.int64]:
+        """Edges of a relation as two rows: source nodes and target nodes, sorted by target."""
+        matrix = self.adjacency[self.schema.check_relation(relation)].tocoo()
+        return np.stack([matrix.col, matrix.row]).astype(np.int64)
+
+    def has_edges(self, relation: Relation, sources: ArrayLike, targets: ArrayLike) -> NDArray[np.bool_]:
+        """For each (source, target), whether the relation links them."""
+        matrix = self.adjacency[self.schema.check_relation(relation)]
+        present = sp.csr_matrix((np.ones(matrix.nnz, np.int8), matrix.indices, matrix.indptr), matrix.shape)
+        return np.asarray(present[np.asarray(targets), np.asarray(sources)]).ravel() > 0
+
+    def isolated(self, node_type: str) -> NDArray[np.int64]:
+        """Nodes of a type that no relation touches, neither as source nor as target."""
+        degree = np.zeros(self.num_nodes[self.schema.check_type(node_type)], np.int64)
+        for relation, matrix in self.adjacency.items():
+            if relation.target == node_type:
+                degree += np.diff(matrix.indptr)
+            if relation.source == node_type:
+                degree += np.bincount(matrix.indices, minlength=len(degree))
+        return np.flatnonzero(degree == 0)
+
+    def index_of(self, node_type: str, ids: ArrayLike) -> NDArray[np.int64]:
+        """Node numbers of external ids; unknown ids raise."""
+        wanted = np.atleast_1d(np.asarray(ids))
+        known = self.ids_of(node_type)
+        order = np.argsort(known, kind="stable")
+        try:
+            place = np.searchsorted(known, wanted, sorter=order).clip(max=len(known) - 1)
+            found = order[place]
+            missing = wanted[known[found] != wanted]
+        except (TypeError, np.exceptions.DTypePromotionError):
+            missing = wanted
+        if len(missing):
+            raise DiffmgError(
+                f"every id must be of a {node_type!r} node of the network, but got {missing[:3].tolist()} "
+                f"({len(missing)} unknown); ids look like {known[:3].tolist()}"
+            )
+        return np.asarray(found, np.int64)
+
+    def ids_of(self, node_type: str) -> NDArray[Any]:
+        """External ids of all nodes of a type, by node number."""
+        self.schema.check_type(node_type)
+        return self.ids.get(node_type, np.arange(self.num_nodes[node_type]))
+
+
+def _adjacency(
+    edges: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+    relation: Relation,
+    num_nodes: Mapping[str, int],
+) -> sp.csr_matrix:
+    values = np.ones(edges.shape[1]) if weights is None else weights
+    shape = (num_nodes[relation.target], num_nodes[relation.source])
+    matrix = sp.coo_matrix((values, (edges[1], edges[0])), shape=shape).tocsr()
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    if weights is None:
+        matrix.data[:] = 1.0
+    return matrix
+
+
+def _reverses(adjacency: Mapping[Relation, sp.csr_matrix], wanted: Iterable[Relation]) -> dict[Relation, sp.csr_matrix]:
+    added: dict[Relation, sp.csr_matrix] = {}
+    for relation in wanted:
+        flipped = adjacency[relation].T.tocsr()
+        partners = (m for r, m in adjacency.items() if (r.target, r.source) == (relation.source, relation.target))
+        if not any(_equal(flipped, partner) for partner in partners):
+            reverse = Relation(relation.target, f"rev_{relation.name}", relation.source)
+            if reverse in adjacency:
+                raise DiffmgError(
+                    f"the reverse of '{relation}' needs the name of another relation: got '{reverse}' already"
+                )
+            added[reverse] = flipped
+    return added
+
+
+def _equal(a: sp.csr_matrix, b: sp.csr_matrix) -> bool:
+    """Whether two matrices hold the same edges, but for weights of zero, and weights that differ only by rounding."""
+    a, b = a.copy(), b.copy()
+    for matrix in (a, b):
+        matrix.eliminate_zeros()
+    if a.shape != b.shape or a.nnz != b.nnz:
+        return False
+    same_edges = np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
+    return bool(same_edges and np.allclose(a.data, b.data, rtol=1e-9, atol=0))
+
+
+def _propagation(relation: Relation, matrix: sp.csr_matrix) -> Propagation:
+    if relation.source != relation.target:
+        neighbours, share = row_normalised(matrix)
+        return Propagation(FixedMatrix.from_scipy(neighbours), torch.from_numpy(share).float().unsqueeze(1))
+    if _equal(matrix, matrix.T.tocsr()):
+        return Propagation(FixedMatrix.from_scipy(symmetric_normalised(matrix)), None)
+    neighbours, share = row_normalised(matrix)
+    return Propagation(FixedMatrix.from_scipy(sp.csr_matrix(neighbours + sp.diags(share))), None)

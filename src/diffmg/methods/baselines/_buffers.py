@@ -1,0 +1,47 @@
+"""What a model holds of the network: moves with it, is copied with it, and is no part of its state."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+
+from diffmg.graph.sparse import FixedMatrix
+from diffmg.tasks.pairs import Pairs
+
+
+class SparseBuffer(nn.Module):
+    """A fixed matrix and its transpose."""
+
+    def __init__(self, matrix: sp.csr_matrix) -> None:
+        super().__init__()
+        self.shape = matrix.shape
+        made = FixedMatrix.from_scipy(matrix)
+        for way, m in (("forward", made.forward), ("backward", made.backward)):
+            for name, part in (("rows", m.crow_indices()), ("columns", m.col_indices()), ("values", m.values())):
+                self.register_buffer(f"{way}_{name}", part, persistent=False)
+
+    @property
+    def fixed(self) -> FixedMatrix:
+        """The matrix where the model is."""
+        return FixedMatrix(self._csr("forward", self.shape), self._csr("backward", self.shape[::-1]))
+
+    def _csr(self, way: str, shape: tuple[int, int]) -> Tensor:
+        rows, columns, values = (self.get_buffer(f"{way}_{name}") for name in ("rows", "columns", "values"))
+        return torch.sparse_csr_tensor(rows, columns, values, shape, check_invariants=False)
+
+
+class PairsBuffer(nn.Module):
+    """Pairs of rows."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        super().__init__()
+        for f in fields(pairs):
+            self.register_buffer(f.name, getattr(pairs, f.name), persistent=False)
+
+    @property
+    def pairs(self) -> Pairs:
+        """The pairs where the model is."""
+        return Pairs(*(self.get_buffer(f.name) for f in fields(Pairs)))

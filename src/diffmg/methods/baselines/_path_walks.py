@@ -1,0 +1,136 @@
+"""What meta paths lead to in a network: walks, neighbours and instances, found once on the host.
+
+All go against the messages, from the node that receives them to the one whose message it gets; along a symmetric path
+this is the same as going with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle, islice
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import MetaPath
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._paths import pattern, spelled
+
+Ints = NDArray[np.int64]
+ROWS = 256
+"""Rows of a product that are formed at a time."""
+MOST_INSTANCES = 2**62
+"""Instances are numbered in 64 bits."""
+
+
+def chain(graph: HeteroGraph, path: MetaPath) -> list[sp.csr_matrix]:
+    """The edges that a walk from a receiving node takes one after the other: row = where it is, column = whither."""
+    return [pattern(graph, relation) for relation in reversed(path)]
+
+
+def walk(matrices: Sequence[sp.csr_matrix], starts: Ints, steps: int, rng: np.random.Generator) -> Ints:
+    """Random walks, (walks, steps + 1), that take an edge of each matrix in turn, over and over; -1 after a dead end.
+
+    Each step is uniform over the edges there.
+    """
+    nodes = [starts]
+    for matrix in islice(cycle(matrices), steps):
+        nodes.append(_step(matrix, nodes[-1], rng))
+    return np.stack(nodes, axis=1)
+
+
+def _step(matrix: sp.csr_matrix, nodes: Ints, rng: np.random.Generator) -> Ints:
+    first = matrix.indptr[nodes].astype(np.int64)
+    degree = np.where(nodes >= 0, np.diff(matrix.indptr)[nodes], 0)
+    place = first + (rng.random(len(nodes)) * degree).astype(np.int64)
+    found = np.full(len(nodes), -1, np.int64)
+    alive = degree > 0
+    found[alive] = matrix.indices[place[alive]]
+    return found
+
+
+def neighbours(
+    graph: HeteroGraph, path: MetaPath, most_pairs: int, sampled: int, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """For each node of the path's type, its neighbours along the path and itself, as pairs (node, neighbour) in order.
+
+    All of them if there are at most `most_pairs` (itself not counted), else the ends of `sampled` walks per node.
+    """
+    matrices = chain(graph, path)
+    count = matrices[0].shape[0]
+    own = np.arange(count)
+    composed = product(matrices, most_pairs)
+    if composed is not None:
+        rows, columns = composed.nonzero()
+    else:
+        rows = own.repeat(sampled)
+        columns = walk(matrices, rows, len(matrices), rng)[:, -1]
+        rows, columns = rows[columns >= 0], columns[columns >= 0]
+    rows, columns = np.concatenate([rows, own]), np.concatenate([columns, own])
+    linked = sp.csr_matrix((np.ones(len(rows), bool), (rows, columns)), (count, count))
+    linked.sort_indices()
+    rows, columns = linked.nonzero()
+    return rows.astype(np.int64), columns.astype(np.int64)
+
+
+def product(matrices: Sequence[sp.csr_matrix], most: int) -> sp.csr_matrix | None:
+    """Which pairs a chain of edges links, or None if they are more than `most`; never many more than that are held."""
+    blocks, entries = [], 0
+    for start in range(0, matrices[0].shape[0], ROWS):
+        block = matrices[0][start : start + ROWS]
+        for matrix in matrices[1:]:
+            block = block @ matrix
+            block.data[:] = 1
+        blocks.append(block)
+        entries += block.nnz
+        if entries > most:
+            return None
+    return sp.csr_matrix(sp.vstack(blocks))
+
+
+def instances(graph: HeteroGraph, path: MetaPath, sampled: int, rng: np.random.Generator) -> Ints:
+    """Path instances as rows of nodes in the order messages take them, (instances, relations + 1), by receiving node.
+
+    All instances of a node that receives at most `sampled`; of any other `sampled` draws, each uniform over its
+    instances, those drawn twice taken once.
+    """
+    matrices = chain(graph, path)
+    counts = _completions(path, matrices)
+    own = np.arange(len(counts[0]))
+    few = counts[0] <= sampled
+    ends = np.cumsum(counts[0] * few)
+    ranks = np.arange(ends[-1]) - (ends - counts[0] * few).repeat(counts[0] * few)
+    drawn = own[~few].repeat(sampled)
+    draws = rng.integers(0, counts[0][drawn])
+    pairs = np.stack([np.r_[own.repeat(counts[0] * few), drawn], np.r_[ranks, draws]])
+    starts, ranks = np.unique(pairs, axis=1)
+    return _unranked(matrices, counts, starts, ranks)[:, ::-1].copy()
+
+
+def _completions(path: MetaPath, matrices: Sequence[sp.csr_matrix]) -> list[Ints]:
+    """For each place of a walk, how many ways lead on from a node to the end."""
+    rough = np.ones(matrices[-1].shape[1])
+    counts = [np.ones(matrices[-1].shape[1], np.int64)]
+    for matrix in reversed(matrices):
+        rough = matrix.astype(np.float64) @ rough
+        if rough.sum() >= MOST_INSTANCES:
+            raise DiffmgError(
+                f"a meta path must have fewer than 2^62 instances, but got {rough.sum():.0e} of {spelled(path)!r}; "
+                "give a shorter one in `paths`"
+            )
+        counts.append(matrix.astype(np.int64) @ counts[-1])
+    return counts[::-1]
+
+
+def _unranked(matrices: Sequence[sp.csr_matrix], counts: Sequence[Ints], starts: Ints, ranks: Ints) -> Ints:
+    """The instances that have these ranks among those of their start, in the order of the edges."""
+    nodes = [starts]
+    for matrix, after in zip(matrices, counts[1:], strict=True):
+        passed = np.r_[0, np.cumsum(after[matrix.indices])]
+        ranks = ranks + passed[matrix.indptr[nodes[-1]]]
+        place = np.searchsorted(passed[1:], ranks, side="right")
+        ranks = ranks - passed[place]
+        nodes.append(matrix.indices[place].astype(np.int64))
+    return np.stack(nodes, axis=1)

@@ -1,0 +1,194 @@
+"""Meta paths: given in words, usual in the literature, or derived from the schema."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+
+from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import MetaPath
+from diffmg.core.schema import Relation, Schema
+from diffmg.graph.network import HeteroGraph
+
+MOST_PATHS = 16
+"""Meta paths derived for one target type, the shortest first."""
+ARROW = re.compile(r"\s+-(?:|([^>]+?)-)>\s+")
+FORM = "'user -> item -> user', or 'user -buys-> item -bought_by-> user' where relations must be named"
+
+
+def path_texts(paths: object) -> tuple[str, ...]:
+    """The option `paths` as a tuple of texts: one text or a list of them."""
+    texts = (paths,) if isinstance(paths, str) else paths
+    if not isinstance(texts, tuple | list) or not all(isinstance(t, str) for t in texts):
+        raise DiffmgError(f"`paths` must be a list of meta paths such as {FORM}, but got paths={paths!r}")
+    return tuple(texts)
+
+
+def paths_by_target(
+    graph: HeteroGraph, targets: Sequence[str], given: Sequence[str] = (), longest: int = 4
+) -> dict[str, tuple[MetaPath, ...]]:
+    """For each target type, meta paths from it back to itself.
+
+    They are the given ones, or those usual in the literature for this schema, or symmetric ones of at most `longest`
+    relations, or, where a type has none of these, any that lead back to it.
+    """
+    if given:
+        return _given_by_target(graph.schema, targets, given)
+    reverses = reverses_of(graph)
+    found = {}
+    for target in targets:
+        found[target] = (
+            usual_paths(graph.schema, target)
+            or symmetric_paths(graph.schema, reverses, target, longest)
+            or closed_paths(graph.schema, target, longest)
+        )
+        if not found[target]:
+            raise DiffmgError(
+                f"a meta path must lead from {target!r} back to it, but got none of at most {longest} relations; raise "
+                f"`longest`, or add reverse relations to the network (it has {_listed(graph.schema.relations)})"
+            )
+    return found
+
+
+def parse_path(text: str, schema: Schema) -> MetaPath:
+    """Read `user -> item -> user`; a relation is named, `user -buys-> item`, where two types have several."""
+    parts = ARROW.split(text.strip())
+    if len(parts) < 3:
+        raise DiffmgError(f"a meta path is written {FORM}, with spaces around the arrows, but got {text!r}")
+    types, names = [schema.check_type(t) for t in parts[::2]], parts[1::2]
+    ends = zip(types, names, types[1:], strict=False)
+    return tuple(_relation(text, schema, source, name, target) for source, name, target in ends)
+
+
+def spelled(path: MetaPath) -> str:
+    """A meta path as `parse_path` reads it, relations named."""
+    return " ".join([path[0].source, *(f"-{r.name}-> {r.target}" for r in path)])
+
+
+def _relation(text: str, schema: Schema, source: str, name: str | None, target: str) -> Relation:
+    found = [r for r in schema.relations if (r.source, r.target) == (source, target) and name in (None, r.name)]
+    wanted = f"{source} -> {target}" if name is None else f"{source} -{name}-> {target}"
+    if not found:
+        there = [r for r in schema.relations if r.source == source]
+        raise DiffmgError(
+            f"a meta path must follow relations of the network, but got {wanted!r} in {text!r}; "
+            f"relations from {source!r}: {_listed(there)}"
+        )
+    if len(found) > 1:
+        raise DiffmgError(
+            f"a relation must be named where two types have several, but got {wanted!r} in {text!r}, "
+            f"which is any of: {_listed(found)}"
+        )
+    return found[0]
+
+
+def _given_by_target(schema: Schema, targets: Sequence[str], given: Sequence[str]) -> dict[str, tuple[MetaPath, ...]]:
+    paths = dict.fromkeys(parse_path(text, schema) for text in given)
+    for path in paths:
+        if path[0].source != path[-1].target or path[0].source not in targets:
+            raise DiffmgError(
+                f"a meta path must start and end at the same target type, one of {list(targets)}, "
+                f"but got {spelled(path)!r}"
+            )
+    found = {t: tuple(p for p in paths if p[0].source == t) for t in targets}
+    for target, own in found.items():
+        if not own:
+            raise DiffmgError(f"`paths` must have one or more for each of {list(targets)}, but got none of {target!r}")
+    return found
+
+
+def usual_paths(schema: Schema, target: str) -> tuple[MetaPath, ...]:
+    """Meta paths the literature uses on networks of these types; none where the schema is another one."""
+    for network in _usual_networks():
+        if set(network["types"]) == set(schema.node_types):
+            try:
+                return tuple(parse_path(text, schema) for text in network["paths"].get(target, ()))
+            except DiffmgError:  # the same types with other relations between them: another network
+                continue
+    return ()
+
+
+@cache
+def _usual_networks() -> list[dict[str, Any]]:
+    text = Path(__file__).with_name("_paths.toml").read_text(encoding="utf-8")
+    networks: list[dict[str, Any]] = tomllib.loads(text)["network"]
+    return networks
+
+
+def reverses_of(graph: HeteroGraph) -> dict[Relation, Relation]:
+    """For each relation that has one, the relation with the same edges turned round; it may be its own."""
+    edges = {r: pattern(graph, r) for r in graph.schema.relations}
+    found = {}
+    for relation, matrix in edges.items():
+        flipped = sp.csr_matrix(matrix.T)
+        for other, partner in edges.items():
+            if (other.source, other.target) == (relation.target, relation.source) and _same(flipped, partner):
+                found[relation] = other
+                break
+    return found
+
+
+def pattern(graph: HeteroGraph, relation: Relation) -> sp.csr_matrix:
+    """The edges of a relation with ones for weights, row = target; an edge of weight zero is none."""
+    matrix = sp.csr_matrix(graph.adjacency[relation], dtype="float32", copy=True)
+    matrix.eliminate_zeros()
+    matrix.data[:] = 1
+    return matrix
+
+
+def _same(a: sp.csr_matrix, b: sp.csr_matrix) -> bool:
+    return bool(a.nnz == b.nnz and (a != b).nnz == 0)
+
+
+def symmetric_paths(
+    schema: Schema, reverses: Mapping[Relation, Relation], target: str, longest: int
+) -> tuple[MetaPath, ...]:
+    """Paths that go out and come back the same way, of at most `longest` relations, the shortest first.
+
+    A relation that is its own reverse may stand in the middle. A way out never takes a relation and then its reverse:
+    such a path repeats a shorter one.
+    """
+    found: list[MetaPath] = []
+    halves: list[MetaPath] = [()]
+    for length in range(longest // 2 + 1):
+        for half in halves:
+            back = tuple(reverses[r] for r in reversed(half))
+            if half and reverses[half[-1]] != half[-1]:
+                found.append(half + back)
+            if 2 * length < longest:
+                end = half[-1].target if half else target
+                middles = [r for r in schema.relations if r.source == end and reverses.get(r) == r and r not in half]
+                found += [(*half, middle, *back) for middle in middles]
+        halves = [(*half, r) for half in halves for r in _onward(schema, reverses, half, target)]
+        if len(found) >= MOST_PATHS:
+            break
+    return tuple(sorted(found, key=len)[:MOST_PATHS])
+
+
+def _onward(schema: Schema, reverses: Mapping[Relation, Relation], half: MetaPath, target: str) -> tuple[Relation, ...]:
+    end = half[-1].target if half else target
+    back = reverses[half[-1]] if half else None
+    return tuple(r for r in schema.relations if r.source == end and r in reverses and r != back)
+
+
+def closed_paths(schema: Schema, target: str, longest: int) -> tuple[MetaPath, ...]:
+    """Paths of at most `longest` relations that lead from a type back to it and not through it, the shortest first."""
+    found: list[MetaPath] = []
+    ways: list[MetaPath] = [(r,) for r in schema.relations if r.source == target]
+    for _ in range(longest):
+        found += [way for way in ways if way[-1].target == target]
+        if len(found) >= MOST_PATHS:
+            break
+        ends = [way for way in ways if way[-1].target != target]
+        ways = [(*way, r) for way in ends for r in schema.relations if r.source == way[-1].target and r not in way]
+    return tuple(found[:MOST_PATHS])
+
+
+def _listed(relations: Sequence[Relation]) -> str:
+    return ", ".join(f"'{r}'" for r in relations) or "none"

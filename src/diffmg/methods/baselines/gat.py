@@ -1,0 +1,80 @@
+"""Graph attention on the network with its types forgotten (Velickovic et al., ICLR 2018, arXiv 1710.10903)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator as seeded
+from diffmg.methods.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.methods.baselines._links import Attention, Links, dropping
+from diffmg.methods.baselines._reach import types_within
+from diffmg.methods.baselines._stacked import StackedModel
+from diffmg.methods.baselines._union import rows_of_types, union
+from diffmg.tasks.problem import Problem
+
+
+@BASELINES.add("gat")
+@dataclass(frozen=True)
+class GAT(Baseline):
+    """Projection per type, then `layers` of attention with `heads` heads over neighbours and the node itself.
+
+    Neighbours are those of `gcn`. The heads share `dim` columns and are concatenated, in the last layer too (the
+    original averages there); LeakyReLU has slope 0.2, ELU stands between layers, and dropout falls on the input of
+    every layer. Left out: residual connections, which the original has for one data set. PyG's layer is not used: its
+    dropout draws from a global stream, and it keeps a row of `dim` numbers for every edge.
+    """
+
+    layers: int = 4
+    heads: int = 8
+    attention_dropout: float = 0.0
+    """Share of the attention dropped while training; 0.6 in the original, which has two layers."""
+
+    summary = "graph attention, types forgotten (Velickovic et al. 2018)"
+    tunable: ClassVar = {"layers": (2, 3, 4), "heads": (1, 4, 8)}
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        rules = {
+            "layers >= 1": self.layers >= 1,
+            "heads >= 1": self.heads >= 1,
+            "0 <= attention_dropout < 1": 0 <= self.attention_dropout < 1,
+        }
+        check_rules(self, rules)
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also the heads must share out the columns."""
+        super().check(problem, settings)
+        check_heads(settings.dim, self.heads)
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """A fresh model."""
+        return _Network(self, problem, settings, seed)
+
+
+class _Network(StackedModel):
+    def __init__(self, options: GAT, problem: Problem, settings: Settings, seed: int) -> None:
+        types = types_within(problem.graph.schema, problem.task.target_types, options.layers)
+        super().__init__(problem, settings, seed, types=types)
+        near = rows_of_types(union(problem.graph), problem.graph, types)
+        looped = (near + sp.identity(near.shape[0], format="csr")).tocoo()
+        self.links = Links(np.stack([looped.row, looped.col], axis=1), near.shape[0], options.heads)
+        self.attention_dropout = options.attention_dropout
+        draw = seeded("cpu", seed, "layers")
+        self.layers = nn.ModuleList(Attention(settings.dim, options.heads, draw) for _ in range(options.layers))
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """All nodes at once."""
+        for number, layer in enumerate(self.layers):
+            if number > 0:
+                h = self.drop(F.elu(h), generator)
+            h = layer(h, self.links, dropping(self.attention_dropout if self.training else 0, generator))
+        return h

@@ -1,0 +1,75 @@
+"""Graph convolution on the network with its types forgotten (Kipf and Welling, ICLR 2017, arXiv 1609.02907)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator as seeded
+from diffmg.graph.sparse import FixedMatrix, symmetric_normalised
+from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._buffers import SparseBuffer
+from diffmg.methods.baselines._reach import types_within
+from diffmg.methods.baselines._stacked import StackedModel, glorot
+from diffmg.methods.baselines._union import rows_of_types, union
+from diffmg.tasks.problem import Problem
+
+
+@BASELINES.add("gcn")
+@dataclass(frozen=True)
+class GCN(Baseline):
+    """Projection per type, then `layers` times `D^-1/2 (A + I) D^-1/2 H W + b`, with ReLU and dropout between them.
+
+    A is 1 where any relation links two different nodes, in either direction: relations, directions and weights are
+    forgotten. A fixed sparse product does it; there is nothing a PyG layer would add. Left out: the penalty on the
+    first layer's weights alone (the optimiser's weight decay is on all) and the cache of features times A.
+    """
+
+    layers: int = 4
+
+    summary = "graph convolution, types forgotten (Kipf and Welling 2017)"
+    tunable: ClassVar = {"layers": (2, 3, 4)}
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, {"layers >= 1": self.layers >= 1})
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """A fresh model."""
+        return _Network(self, problem, settings, seed)
+
+
+class _Network(StackedModel):
+    def __init__(self, options: GCN, problem: Problem, settings: Settings, seed: int) -> None:
+        graph = problem.graph
+        types = types_within(graph.schema, problem.task.target_types, options.layers)
+        super().__init__(problem, settings, seed, types=types)
+        self.propagation = SparseBuffer(rows_of_types(symmetric_normalised(union(graph)), graph, types))
+        draw = seeded("cpu", seed, "layers")
+        self.layers = nn.ModuleList(Convolution(settings.dim, draw) for _ in range(options.layers))
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """All nodes at once."""
+        for number, layer in enumerate(self.layers):
+            if number > 0:
+                h = self.drop(torch.relu(h), generator)
+            h = layer(h, self.propagation.fixed)
+        return h
+
+
+class Convolution(nn.Module):
+    """`M (h W) + b`; W is drawn as Glorot and Bengio (2010) say, b starts at zero."""
+
+    def __init__(self, dim: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(glorot(dim, dim, generator=generator))
+        self.bias = nn.Parameter(torch.zeros(dim))
+
+    def forward(self, h: Tensor, matrix: FixedMatrix) -> Tensor:
+        """From (nodes, dim) to (nodes, dim)."""
+        return matrix @ (h @ self.weight) + self.bias

@@ -1,0 +1,121 @@
+"""GTN: softly chosen relations, one after another, make meta paths of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator as seeded
+from diffmg.graph.sparse import FixedMatrix
+from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._buffers import SparseBuffer
+from diffmg.methods.baselines._reach import reaching
+from diffmg.methods.baselines._stacked import StackedModel
+from diffmg.nn import Affine
+from diffmg.tasks.problem import Problem
+
+DEEPEST = 10.0
+"""How far below the largest a logit counts: a node without links has identity alone, whose weight must not become 0."""
+
+
+@BASELINES.add("gtn")
+@dataclass(frozen=True)
+class GTN(Baseline):
+    """Yun et al., 2019: `A = D^-1 Q_hops ... Q_1` per channel, where every Q is a soft choice among relations.
+
+    `Q = Σ_r w_r A_r + w_0 I` with w = softmax of one number per relation, hop and channel, and weights of edges in A_r.
+    Then `ReLU(D'^-1 (A + I) X W)` with W shared by the channels, as in the paper; channels side by side, one linear
+    map, and (with labels) ReLU before the classifier. D holds the row sums of the whole product, as in the paper: its
+    degrees after every layer multiply from the left, so the last ones cancel the earlier. Products of matrices are
+    never formed: the chain is applied to `X W` and to a column of ones, which gives D. Since D cancels any factor of a
+    Q, leaving relations that cannot reach a target out of the softmax changes nothing.
+
+    Not as in the paper: features go through a projection per type first, as they do in every method here. The choices
+    are shared by users and items where there are two target types. The authors' program may learn choices at a hundred
+    times the rate of all else, falling with every epoch; here the factor is an option and stays.
+    """
+
+    channels: int = 2
+    hops: int = 3
+    """Relations on the longest path: the paper's layers + 1."""
+    choice_rate: float = 10.0
+    """How many times as fast as all else choices are learned: with 1, they hardly leave their start."""
+
+    summary = "softly chosen relations chained to meta paths (Yun et al. 2019)"
+    tunable: ClassVar = {"hops": (2, 3, 4), "choice_rate": (1.0, 10.0, 100.0)}
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        rules = {
+            "channels >= 1": self.channels >= 1,
+            "hops >= 1": self.hops >= 1,
+            "choice_rate > 0": self.choice_rate > 0,
+        }
+        check_rules(self, rules)
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """A fresh model."""
+        return _Network(self, problem, settings, seed)
+
+
+class _Network(StackedModel):
+    """Target types come first among the types, so that their rows are all that `encode` must give."""
+
+    def __init__(self, options: GTN, problem: Problem, settings: Settings, seed: int) -> None:
+        graph = problem.graph
+        levels = reaching(graph.schema, problem.task.target_types, options.hops)
+        super().__init__(problem, settings, seed, types=levels[0])
+        draw = seeded("cpu", seed, "layers")
+        relations = [tuple(r for t in level for r in graph.schema.into(t)) for level in levels[1:]]
+        self.relations = tuple(dict.fromkeys(sum(relations, ())))
+        self.adjacency = nn.ModuleList(SparseBuffer(graph.adjacency[r]) for r in self.relations)
+        steps = [(level, rs) for level, rs in zip(levels[1:], relations, strict=True) if rs]
+        self.hops = nn.ModuleList(_Hop(types, rs, options, draw) for types, rs in steps)
+        self.transform = Affine(settings.dim, settings.dim, draw)
+        self.channels = options.channels
+        self.mix = Affine(options.channels * settings.dim, settings.dim, draw)
+        self.activate = nn.ReLU() if problem.task.outputs else nn.Identity()
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Rows of the target types."""
+        first = self.transform(h)
+        looped = torch.cat([first, first.new_ones(len(first), 1)], 1).unsqueeze(1)
+        states = {t: self.rows(looped, t) for t in self.types}
+        matrices = {r: held.fixed for r, held in zip(self.relations, self.adjacency, strict=True)}
+        for hop in self.hops:
+            states = hop(states, matrices)
+        last = torch.cat([states[t] for t in self.targets])
+        z = (last[..., :-1] / last[..., -1:] + first[: len(last)].unsqueeze(1)) / 2  # rows of A sum up to 1: D' = 2 I
+        z = torch.relu(z).expand(-1, self.channels, -1).flatten(1)
+        mixed: Tensor = self.activate(self.mix(self.drop(z, generator)))
+        return self.drop(mixed, generator) if isinstance(self.head, Affine) else mixed
+
+
+class _Hop(nn.Module):
+    """`Q` of every channel, in the rows of the types that are needed after it."""
+
+    def __init__(
+        self, types: Sequence[str], relations: Sequence[Relation], options: GTN, draw: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.types, self.relations, self.rate = tuple(types), tuple(relations), options.choice_rate
+        start = torch.empty(len(relations) + 1, options.channels).normal_(0, 0.1, generator=draw)
+        self.choice = nn.Parameter(start / self.rate)  # Adam moves every parameter alike, so the factor is the rate
+
+    def forward(self, states: Mapping[str, Tensor], matrices: Mapping[Relation, FixedMatrix]) -> dict[str, Tensor]:
+        """The next state (n, channels, columns) of each type from (n, channels or 1, columns)."""
+        logits = self.rate * self.choice
+        weights = torch.maximum(logits, logits.detach().amax(0) - DEEPEST).softmax(dim=0).unsqueeze(2)
+        after = {t: weights[-1] * states[t] for t in self.types}
+        for relation, weight in zip(self.relations, weights[:-1], strict=True):
+            h = states[relation.source]
+            message = (matrices[relation] @ h.flatten(1)).view(-1, *h.shape[1:])
+            after[relation.target] = after[relation.target] + weight * message
+        return after

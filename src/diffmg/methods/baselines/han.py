@@ -1,0 +1,121 @@
+"""HAN: attention over the neighbours along each meta path, then over meta paths.
+
+X. Wang, H. Ji, C. Shi, B. Wang, P. Cui, P. Yu, Y. Ye: Heterogeneous Graph Attention Network, WWW 2019. One layer, as in
+the paper: type-specific projection, node-level attention with several heads (`dim` is shared out to them), ELU,
+semantic attention. Dropout acts on the projected features and on the attention weights. Where a meta path links more
+pairs than `most_pairs`, each node attends to a sample of its neighbours drawn once; the paper always took all. For
+recommendation there is one such network for users and one for items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from diffmg.core.options import check_rules
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import derive_seed
+from diffmg.engine.randomness import generator as seeded
+from diffmg.methods.baselines._along_paths import AlongPaths
+from diffmg.methods.baselines._base import BASELINES, check_heads
+from diffmg.methods.baselines._links import Links
+from diffmg.methods.baselines._path_attention import SLOPE, semantic_attention
+from diffmg.methods.baselines._path_walks import neighbours
+from diffmg.methods.baselines._stacked import StackedModel, vectors
+from diffmg.tasks.problem import Problem
+
+
+@BASELINES.add("han")
+@dataclass(frozen=True)
+class HAN(AlongPaths):
+    """Hierarchical attention along meta paths (Wang et al. 2019)."""
+
+    heads: int = 8
+    attention_dim: int = 128
+    """Width of the attention over meta paths."""
+    most_pairs: int = 2_000_000
+    """A meta path that links more pairs of nodes is sampled."""
+    sampled: int = 32
+    """Walks from each node along a path that is sampled."""
+
+    summary = "attention over neighbours along meta paths, then over the paths"
+    tunable: ClassVar = {"heads": (1, 2, 4, 8)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rules = {
+            "heads >= 1": self.heads >= 1,
+            "attention_dim >= 1": self.attention_dim >= 1,
+            "most_pairs >= 0": self.most_pairs >= 0,
+            "sampled >= 1": self.sampled >= 1,
+        }
+        check_rules(self, rules)
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also the heads must share out the columns."""
+        super().check(problem, settings)
+        check_heads(settings.dim, self.heads)
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """A fresh model."""
+        return _Network(self, problem, settings, seed)
+
+
+class _Network(StackedModel):
+    def __init__(self, options: HAN, problem: Problem, settings: Settings, seed: int) -> None:
+        super().__init__(problem, settings, seed, types=problem.task.target_types)
+        paths = options.by_target(problem)
+        draw, rng = seeded("cpu", seed, "layers"), np.random.default_rng(derive_seed(seed, "neighbours"))
+        self.towers = nn.ModuleList()
+        for target in self.targets:
+            count = problem.graph.num_nodes[target]
+            links = []
+            for path in paths[target]:
+                pairs = neighbours(problem.graph, path, options.most_pairs, options.sampled, rng)
+                links.append(Links(np.stack(pairs, axis=1), count, options.heads))
+            self.towers.append(Tower(links, settings.dim, options.attention_dim, draw))
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Each target type by itself."""
+
+        def drop(weights: Tensor) -> Tensor:
+            return self.drop(weights, generator)
+
+        towers = zip(self.towers, self.targets, strict=True)
+        return torch.cat([tower(self.rows(h, target), drop) for tower, target in towers])
+
+
+class Tower(nn.Module):
+    """Both attentions for one target type."""
+
+    def __init__(self, links: list[Links], dim: int, width: int, draw: torch.Generator) -> None:
+        super().__init__()
+        self.along = nn.ModuleList(NodeAttention(one, dim, draw) for one in links)
+        self.across = semantic_attention(len(links), dim, width, draw)
+
+    def forward(self, h: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        """Representations from projected features, both (nodes, dim)."""
+        z: Tensor = self.across([attention(h, drop) for attention in self.along])
+        return z
+
+
+class NodeAttention(nn.Module):
+    """Attention over the neighbours along one meta path."""
+
+    def __init__(self, links: Links, dim: int, draw: torch.Generator) -> None:
+        super().__init__()
+        self.links = links
+        self.own, self.other = (vectors((links.heads, dim // links.heads), draw) for _ in range(2))
+
+    def forward(self, h: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        """The states of all nodes, (nodes, dim), for this path."""
+        x = h.view(len(h), *self.own.shape).transpose(0, 1).contiguous()
+        receives, sends = ((x @ v.unsqueeze(2)).squeeze(2) for v in (self.own, self.other))
+        attention = self.links.softmax(F.leaky_relu(self.links.of_ends(receives, sends), SLOPE))
+        return F.elu(self.links.gather(drop(attention), x))

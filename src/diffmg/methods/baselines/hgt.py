@@ -1,0 +1,186 @@
+"""HGT: attention whose maps depend on the types of both ends and on the relation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F  # noqa: N812
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator as seeded
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.methods.baselines._buffers import PairsBuffer
+from diffmg.methods.baselines._links import weighted_sums
+from diffmg.methods.baselines._reach import reaching
+from diffmg.methods.baselines._stacked import StackedModel, glorot
+from diffmg.nn import Affine
+from diffmg.nn.affine import affine
+from diffmg.tasks.pairs import Pairs
+from diffmg.tasks.problem import Problem
+
+States = Mapping[str, Tensor]
+"""A state (n, dim) per node type."""
+
+
+@BASELINES.add("hgt")
+@dataclass(frozen=True)
+class HGT(Baseline):
+    """Hu et al., 2020: the heterogeneous graph transformer, full batch.
+
+    Per type maps to keys, queries and values; per relation and head a matrix for attention, one for messages and a
+    prior; softmax over all edges into a node, whatever their relation; then GELU, a map per type, dropout, and a gated
+    residual. As in the authors' program, tanh follows the projection, the residual has a gate, and LayerNorm, one per
+    type, follows it (where the settings have it); the paper has none of the three. A type that nothing reaches keeps
+    its state. Only what can reach the target types is built, layer by layer. Left out: relative temporal encoding (the
+    networks have no times), sampling of subgraphs, and weights of edges, which the method has no place for.
+    """
+
+    layers: int = 2
+    heads: int = 8
+
+    summary = "transformer with maps per type and relation (Hu et al. 2020)"
+    tunable: ClassVar = {"layers": (1, 2, 3, 4), "heads": (1, 4, 8)}
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, {"layers >= 1": self.layers >= 1, "heads >= 1": self.heads >= 1})
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also the heads must share out the columns."""
+        super().check(problem, settings)
+        check_heads(settings.dim, self.heads)
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """A fresh model."""
+        return _Network(self, problem, settings, seed)
+
+
+class _Network(StackedModel):
+    """Target types come first among the types, so that their rows are all that `encode` must give."""
+
+    def __init__(self, options: HGT, problem: Problem, settings: Settings, seed: int) -> None:
+        graph = problem.graph
+        levels = reaching(graph.schema, problem.task.target_types, options.layers)
+        super().__init__(problem, settings, seed, types=levels[0])
+        draw = seeded("cpu", seed, "layers")
+        relations = [[r for t in level for r in graph.schema.into(t)] for level in levels[1:]]
+        self.layers = nn.ModuleList(_Layer(graph, rs, settings, options.heads, draw) for rs in relations if rs)
+
+    def project(self, graph: HeteroGraph) -> Tensor:
+        """Features of all nodes as (nodes, dim), between -1 and 1."""
+        return super().project(graph).tanh()
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Rows of the target types."""
+        states: States = {t: self.rows(h, t) for t in self.types}
+        for layer in self.layers:
+            states = layer(states, lambda x: self.drop(x, generator))
+        return torch.cat([states[t] for t in self.targets])
+
+
+class _Layer(nn.Module):
+    """One layer over some relations; types they do not reach keep their state.
+
+    Sources are laid out relation by relation, since each relation has its own keys and messages of them.
+    """
+
+    def __init__(
+        self,
+        graph: HeteroGraph,
+        relations: Sequence[Relation],
+        settings: Settings,
+        heads: int,
+        draw: torch.Generator,
+    ) -> None:
+        super().__init__()
+        dim = settings.dim
+        self.relations, self.heads, self.width = tuple(relations), heads, dim // heads
+        self.sources = tuple(dict.fromkeys(r.source for r in relations))
+        self.reached = tuple(dict.fromkeys(r.target for r in relations))
+        self.keys, self.values = (_maps(self.sources, dim, draw) for _ in range(2))
+        self.queries, self.outputs = (_maps(self.reached, dim, draw) for _ in range(2))
+        shape = (len(relations), heads, self.width, self.width)
+        self.attention, self.messages = (nn.Parameter(glorot(*shape, generator=draw)) for _ in range(2))
+        self.prior = nn.Parameter(torch.ones(len(relations), heads, 1, 1))
+        self.gates = nn.Parameter(torch.ones(len(self.reached)))
+        norm = nn.LayerNorm if settings.layer_norm else nn.Identity
+        self.norms = nn.ModuleList(norm(dim) for _ in self.reached)
+        self.edges = PairsBuffer(_edges(graph, relations, self.reached, heads))
+
+    def forward(self, states: States, drop: Callable[[Tensor], Tensor]) -> States:
+        """The next states of the types that relations reach, and those of the others as they are."""
+        queries = [m(states[t]) for m, t in zip(self.queries, self.reached, strict=True)]
+        keys = self._sent(states, self.keys, self.attention * self.prior * self.width**-0.5)
+        values = self._sent(states, self.values, self.messages)
+        by_head = [x.view(-1, self.width) for x in (torch.cat(queries), keys, values)]
+        sums = attend(by_head[0], by_head[1], by_head[2], self.edges.pairs)
+        parts = F.gelu(sums.view(-1, keys.shape[1])).split_with_sizes([len(q) for q in queries])
+        after = dict(states)
+        ends = zip(self.reached, parts, self.outputs, self.norms, self.gates.sigmoid(), strict=True)
+        for t, part, output, norm, gate in ends:
+            after[t] = norm(gate * drop(output(part)) + (1 - gate) * states[t])
+        return after
+
+    def _sent(self, states: States, maps: nn.ModuleList, matrices: Tensor) -> Tensor:
+        """Sources of every relation after the map of their type and the relation's matrices, (rows, dim).
+
+        The matrices of all heads are the blocks of one, which is multiplied with the map before the states are.
+        """
+        blocks = matrices.movedim(1, 3).diag_embed(dim1=1, dim2=3).flatten(3).flatten(1, 2)
+        of_type = dict(zip(self.sources, maps, strict=True))
+        sent = []
+        for r, block in zip(self.relations, blocks, strict=True):
+            m = of_type[r.source]
+            sent.append(affine(states[r.source], m.weight @ block, m.bias @ block))
+        return torch.cat(sent)
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, edges: Pairs) -> Tensor:
+    """Sum of values over the edges into each row, weighted by softmax of `query · key`; rows without edges get 0.
+
+    All are (rows, width). The weights' numerators and their sum come out of one product, with a column of ones.
+    """
+    scores = edges.scores(queries, keys)
+    with torch.no_grad():
+        lowest = scores.new_full((len(queries),), -torch.inf)
+        highest = lowest.scatter_reduce(0, edges.left.long(), scores, "amax")[edges.left]
+    weights = (scores - highest).exp()
+    looped = torch.cat([values, values.new_ones(len(values), 1)], 1)
+    sums = weighted_sums(weights, looped, edges, len(queries))
+    return sums[:, :-1] / sums[:, -1:].clamp_min(1e-6)  # a row with an edge sums up to 1 or more
+
+
+def _maps(types: Sequence[str], dim: int, draw: torch.Generator) -> nn.ModuleList:
+    return nn.ModuleList(Affine(dim, dim, draw) for _ in types)
+
+
+def _edges(graph: HeteroGraph, relations: Sequence[Relation], reached: Sequence[str], heads: int) -> Pairs:
+    """All edges as pairs of target row, by type, and source row, by relation, for every head of these rows."""
+    starts = dict(zip(reached, np.cumsum([0, *(graph.num_nodes[t] for t in reached)]), strict=False))
+    pairs, sources = [], 0
+    for relation in relations:
+        source, target = graph.edge_index(relation)
+        pairs.append(np.stack([target + starts[relation.target], source + sources], axis=1))
+        sources += graph.num_nodes[relation.source]
+    copies = np.concatenate(pairs)[:, None] * heads + np.arange(heads)[:, None]
+    return sorted_pairs(copies.reshape(-1, 2), heads * sum(graph.num_nodes[t] for t in reached), heads * sources)
+
+
+def sorted_pairs(pairs: NDArray[np.int64], n_left: int, n_right: int) -> Pairs:
+    """What `Pairs.build` gives for pairs of which none occurs twice, in linear time."""
+    matrix = sp.csr_matrix((np.ones(len(pairs), np.int8), pairs.T), (n_left, n_right))
+    matrix.data = np.arange(matrix.nnz)
+    back = matrix.T.tocsr()
+    rows = np.repeat(np.arange(n_left, dtype=np.int32), np.diff(matrix.indptr))
+    tables = (rows, matrix.indices, matrix.indptr, back.indptr, back.data, back.indices)
+    return Pairs(*(torch.from_numpy(table) for table in tables))

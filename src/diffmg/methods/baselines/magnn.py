@@ -1,0 +1,201 @@
+"""MAGNN: whole instances of meta paths are encoded, then attended to.
+
+X. Fu, J. Zhang, Z. Meng, I. King: MAGNN: Metapath Aggregated Graph Neural Network for Heterogeneous Graph Embedding,
+WWW 2020, with its relational rotation encoder (after RotatE, Sun et al. 2019): an instance t_0 ... t_n, where t_n
+receives, is `o_n / (n + 1)` with `o_0 = h_0` and `o_i = h_i + o_(i-1) * r_i`, entries taken in pairs as complex numbers
+and r_i of modulus one; the reverse of a relation has the conjugate. Then attention over a node's instances, ELU,
+attention over meta paths, and the output map (the task's head, or one map per tower for recommendation). Dropout acts
+on the projected features and on the attention weights.
+
+Different from the paper: one layer; the heads share out `dim` instead of each having it all; instances are a sample of
+at most `sampled` per node and path, drawn once; a node that has no instance of a path keeps its own projected state
+there. Left out: the encoders by mean and by a linear map, mini-batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import MetaPath
+from diffmg.core.options import check_rules
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import derive_seed
+from diffmg.engine.randomness import generator as seeded
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._along_paths import AlongPaths
+from diffmg.methods.baselines._base import BASELINES, check_heads
+from diffmg.methods.baselines._buffers import SparseBuffer
+from diffmg.methods.baselines._path_attention import SLOPE, Receivers, marks, semantic_attention
+from diffmg.methods.baselines._path_walks import Ints, instances
+from diffmg.methods.baselines._paths import reverses_of
+from diffmg.methods.baselines._stacked import StackedModel, vectors
+from diffmg.nn import Affine
+from diffmg.tasks.problem import Problem
+
+Turn = tuple[int, int]
+"""Which row of phases a relation turns by, and the sign."""
+
+
+@BASELINES.add("magnn")
+@dataclass(frozen=True)
+class MAGNN(AlongPaths):
+    """Attention over encoded instances of meta paths (Fu et al. 2020)."""
+
+    heads: int = 8
+    attention_dim: int = 128
+    """Width of the attention over meta paths."""
+    sampled: int = 32
+    """Instances of each path that a node has at most."""
+
+    summary = "attention over rotated instances of meta paths, then over the paths"
+    tunable: ClassVar = {"heads": (1, 2, 4, 8)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rules = {
+            "heads >= 1": self.heads >= 1,
+            "attention_dim >= 1": self.attention_dim >= 1,
+            "sampled >= 1": self.sampled >= 1,
+        }
+        check_rules(self, rules)
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also columns come in pairs, and the heads must share them out."""
+        super().check(problem, settings)
+        check_heads(settings.dim, self.heads)
+        if settings.dim % 2:
+            raise DiffmgError(f"`dim` must be even, since states are complex numbers, but got dim={settings.dim}")
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """A fresh model."""
+        return _Network(self, self.by_target(problem), problem, settings, seed)
+
+
+class _Network(StackedModel):
+    def __init__(
+        self,
+        options: MAGNN,
+        paths: Mapping[str, tuple[MetaPath, ...]],
+        problem: Problem,
+        settings: Settings,
+        seed: int,
+    ) -> None:
+        targets, relations = problem.task.target_types, _used(paths)
+        others = {end for r in relations for end in (r.source, r.target)} - set(targets)
+        super().__init__(problem, settings, seed, types=[*targets, *sorted(others)])
+        draw, rng = seeded("cpu", seed, "layers"), np.random.default_rng(derive_seed(seed, "instances"))
+        turns = turns_of(problem.graph, relations)
+        count = 1 + max(row for row, _ in turns.values())
+        self.phases = nn.Parameter(torch.empty(count, settings.dim // 2).uniform_(-np.pi, np.pi, generator=draw))
+        self.towers = nn.ModuleList()
+        for target in targets:
+            found = [instances(problem.graph, path, options.sampled, rng) for path in paths[target]]
+            encoders = [
+                Rotation(path, nodes, problem.graph.num_nodes, [turns[r] for r in path])
+                for path, nodes in zip(paths[target], found, strict=True)
+            ]
+            own_map = problem.task.outputs == 0
+            self.towers.append(Tower(encoders, settings.dim, options, own_map, draw))
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Rows of the target types, which are numbered first."""
+
+        def drop(weights: Tensor) -> Tensor:
+            return self.drop(weights, generator)
+
+        by_type = {t: self.rows(h, t) for t in self.types}
+        return torch.cat([tower(by_type, self.phases, drop) for tower in self.towers])
+
+
+class Rotation(nn.Module):
+    """Encodes the instances of one meta path: each node turned by the relations after it, then the mean."""
+
+    shares: Tensor
+
+    def __init__(self, path: MetaPath, nodes: Ints, counts: Mapping[str, int], turns: Sequence[Turn]) -> None:
+        """`nodes`: instances in rows, in the order messages take them; `counts`: nodes of each type."""
+        super().__init__()
+        self.types = (path[0].source, *(r.target for r in path))
+        shares = np.zeros((len(self.types), 1 + max(row for row, _ in turns)), np.float32)
+        for place, (row, sign) in enumerate(turns):
+            shares[: place + 1, row] += sign
+        self.register_buffer("shares", torch.from_numpy(shares), persistent=False)
+        sizes = [counts[t] for t in self.types]
+        self.places = SparseBuffer(marks(nodes + np.cumsum([0, *sizes[:-1]]), sum(sizes)))
+        self.receivers = Receivers(nodes[:, -1], sizes[-1])
+
+    def forward(self, by_type: Mapping[str, Tensor], phases: Tensor) -> Tensor:
+        """The nodes of all places, turned, one after another, (nodes, dim); an instance is the sum of its own."""
+        angles = self.shares @ phases[: self.shares.shape[1]]
+        turned = [rotate(by_type[t], angle) for t, angle in zip(self.types, angles, strict=True)]
+        return torch.cat(turned) / len(turned)
+
+
+class Tower(nn.Module):
+    """Attention over instances and over meta paths for one target type."""
+
+    def __init__(
+        self, encoders: Sequence[Rotation], dim: int, options: MAGNN, own_map: bool, draw: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.along = nn.ModuleList(InstanceAttention(e, dim, options.heads, draw) for e in encoders)
+        self.across = semantic_attention(len(encoders), dim, options.attention_dim, draw)
+        self.output = Affine(dim, dim, draw) if own_map else nn.Identity()
+
+    def forward(self, by_type: Mapping[str, Tensor], phases: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        """Representations of the target type, (nodes, dim), from projected features by type."""
+        z: Tensor = self.output(self.across([attention(by_type, phases, drop) for attention in self.along]))
+        return z
+
+
+class InstanceAttention(nn.Module):
+    """Attention over the instances of one meta path."""
+
+    def __init__(self, encoder: Rotation, dim: int, heads: int, draw: torch.Generator) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.own, self.other = (vectors((heads, dim // heads), draw) for _ in range(2))
+
+    def forward(self, by_type: Mapping[str, Tensor], phases: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        """The states of the target type, (nodes, dim), for this path."""
+        h, receivers = by_type[self.encoder.types[-1]], self.encoder.receivers
+        turned, places, shape = self.encoder(by_type, phases), self.encoder.places.fixed, self.own.shape
+        own, other = ((x.view(-1, *shape) * v).sum(dim=-1) for x, v in ((h, self.own), (turned, self.other)))
+        scores = F.leaky_relu(receivers.hand(own) + places @ other, SLOPE)
+        return F.elu(receivers.means(scores, (places @ turned).view(-1, *shape), h, drop))
+
+
+def turns_of(graph: HeteroGraph, relations: Collection[Relation]) -> dict[Relation, Turn]:
+    """For each relation its row of phases and a sign: a relation and its reverse share a row with opposite signs."""
+    reverses = reverses_of(graph)
+    turns: dict[Relation, Turn] = {}
+    rows = 0
+    for relation in (r for r in graph.schema.relations if r in relations):
+        partner = reverses.get(relation, relation)
+        if partner in turns:
+            row, sign = turns[partner]
+            turns[relation] = (row, -sign)
+        else:
+            turns[relation] = (rows, 1)
+            rows += 1
+    return turns
+
+
+def rotate(h: Tensor, angles: Tensor) -> Tensor:
+    """Turn (n, d), entries 2k and 2k + 1 being a complex number, by one angle for each, (d / 2,)."""
+    real, imaginary = h.view(len(h), -1, 2).unbind(dim=-1)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1).flatten(1)
+
+
+def _used(paths: Mapping[str, tuple[MetaPath, ...]]) -> set[Relation]:
+    return {r for own in paths.values() for path in own for r in path}

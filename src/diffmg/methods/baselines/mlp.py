@@ -1,0 +1,53 @@
+"""A multilayer perceptron on the target's own features: what the network must add to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator as seeded
+from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._stacked import StackedModel
+from diffmg.nn import Affine
+from diffmg.tasks.problem import Problem
+
+
+@BASELINES.add("mlp")
+@dataclass(frozen=True)
+class MLP(Baseline):
+    """Projection per type, then fully connected layers with ReLU and dropout; no edge is read.
+
+    Nodes of a type without features have a learned vector each, so for recommendation this is matrix factorisation with
+    layers on top.
+    """
+
+    layers: int = 2
+
+    summary = "features only: fully connected layers, no edges"
+    tunable: ClassVar = {"layers": (1, 2, 3)}
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, {"layers >= 1": self.layers >= 1})
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """A fresh model."""
+        return _Network(self, problem, settings, seed)
+
+
+class _Network(StackedModel):
+    def __init__(self, options: MLP, problem: Problem, settings: Settings, seed: int) -> None:
+        super().__init__(problem, settings, seed, types=problem.task.target_types)
+        draw = seeded("cpu", seed, "layers")
+        self.layers = nn.ModuleList(Affine(settings.dim, settings.dim, draw) for _ in range(options.layers - 1))
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Each node by itself."""
+        for layer in self.layers:
+            h = self.drop(layer(torch.relu(h)), generator)
+        return h

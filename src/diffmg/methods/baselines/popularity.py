@@ -1,0 +1,55 @@
+"""What most users chose: the floor under every recommender."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+
+from diffmg.core.settings import Settings
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._choices import observed_choices
+from diffmg.tasks import Recommendation
+from diffmg.tasks.problem import Problem
+
+
+@BASELINES.add("popularity")
+@dataclass(frozen=True)
+class Popularity(Baseline):
+    """The score of an item is `scale * log(1 + users who chose it)`, the same for every user.
+
+    A choice is a user and an item linked by any relation between the two types, counted once; weights of edges are not
+    read. The scale is the only parameter and starts at 1: it fits the loss and leaves the order of items as it is.
+    """
+
+    summary = "recommendation: items by how many users chose them"
+    tasks: ClassVar = (Recommendation,)
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:  # noqa: ARG002
+        """A fresh model; nothing in it is drawn."""
+        return _Network(observed_choices(problem))
+
+
+class _Network(nn.Module):
+    ones: Tensor
+    counts: Tensor
+
+    def __init__(self, choices: sp.csr_matrix) -> None:
+        super().__init__()
+        users = np.asarray(choices.sum(axis=0), np.float64).reshape(-1, 1)
+        self.register_buffer("ones", torch.ones(choices.shape[0], 1), persistent=False)
+        self.register_buffer("counts", torch.from_numpy(np.log1p(users)).float(), persistent=False)
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(
+        self,
+        graph: HeteroGraph,  # noqa: ARG002
+        generator: torch.Generator | None = None,  # noqa: ARG002
+    ) -> tuple[Tensor, Tensor]:
+        """One column each for users, (users, 1), and items, (items, 1)."""
+        return self.ones, self.scale * self.counts

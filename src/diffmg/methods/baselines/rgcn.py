@@ -1,0 +1,117 @@
+"""Graph convolution with a weight per relation (Schlichtkrull et al., ESWC 2018, arXiv 1703.06103)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator as seeded
+from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._buffers import SparseBuffer
+from diffmg.methods.baselines._reach import relations_by_layer
+from diffmg.methods.baselines._stacked import StackedModel, glorot
+from diffmg.tasks.problem import Problem
+
+
+@BASELINES.add("rgcn")
+@dataclass(frozen=True)
+class RGCN(Baseline):
+    """Projection per type, then `layers` of `H_v W_0 + b + sum over r of mean over N_r(v) of H_u W_r`.
+
+    ReLU and dropout stand between layers. With `bases` > 0 the weights of a layer's relations are mixtures of so many
+    matrices. Messages follow the relations of the network alone: inverse relations count where the network has them.
+    The mean is weighted where edges are; a node without neighbours gets nothing. A layer has weights only for relations
+    that reach the task's targets in the layers that are left. Left out: the block-diagonal decomposition, dropout of
+    edges, and the decoder for links.
+    """
+
+    layers: int = 2
+    bases: int = 0
+    """Matrices that the relations' weights are mixed from; 0: each relation has its own."""
+
+    summary = "graph convolution, one weight per relation (Schlichtkrull et al. 2018)"
+    tunable: ClassVar = {"layers": (1, 2, 3, 4)}
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, {"layers >= 1": self.layers >= 1, "bases >= 0": self.bases >= 0})
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """A fresh model."""
+        return _Network(self, problem, settings, seed)
+
+
+class _Network(StackedModel):
+    def __init__(self, options: RGCN, problem: Problem, settings: Settings, seed: int) -> None:
+        graph, targets = problem.graph, problem.task.target_types
+        means = {r: m for r, a in graph.adjacency.items() if (m := mean_over_neighbours(a)).nnz}
+        reaching = relations_by_layer(tuple(means), targets, options.layers)
+        live = [{*targets, *(r.source for r in some)} for some in (*reaching, ())]
+        super().__init__(problem, settings, seed, types=[t for t in graph.schema.node_types if t in live[0]])
+        self.live = live  # the types that each layer reads, and those that come out at the end
+        self.relations = reaching[0]  # those of any later layer are among them
+        self.matrices = nn.ModuleList(SparseBuffer(means[r]) for r in self.relations)
+        draw = seeded("cpu", seed, "layers")
+        self.layers = nn.ModuleList(
+            _Layer(types, some, options.bases, settings.dim, draw)
+            for types, some in zip(live[1:], reaching, strict=True)
+        )
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Type by type; rows of types that no target needs any more stay as they were."""
+        states = {t: self.rows(h, t) for t in self.types}
+        means: dict[Relation, Any] = dict(zip(self.relations, self.matrices, strict=True))
+        for number, layer in enumerate(self.layers):
+            if number > 0:
+                read = [t for t in self.types if t in self.live[number]]
+                states |= {t: self.drop(torch.relu(states[t]), generator) for t in read}
+            states |= layer(states, means)
+        return torch.cat([states[t] for t in self.types])
+
+
+class _Layer(nn.Module):
+    """The weights of one layer: for the node itself, and for the relations into the types it computes."""
+
+    def __init__(
+        self, types: Collection[str], relations: Sequence[Relation], bases: int, dim: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.types, self.relations = sorted(types), relations
+        self.own = nn.Parameter(glorot(dim, dim, generator=generator))
+        self.bias = nn.Parameter(torch.zeros(dim))
+        count = len(relations) if bases == 0 else bases
+        self.matrices = nn.Parameter(glorot(count, dim, dim, generator=generator)) if relations else None
+        self.mixture = nn.Parameter(glorot(len(relations), bases, generator=generator)) if relations and bases else None
+
+    def forward(self, states: Mapping[str, Tensor], means: Mapping[Relation, SparseBuffer]) -> dict[str, Tensor]:
+        """The next states of the types it computes."""
+        new = {t: torch.addmm(self.bias, states[t], self.own) for t in self.types}
+        for relation, weight in zip(self.relations, self._weights(), strict=True):
+            message = (means[relation].fixed @ states[relation.source]) @ weight
+            new[relation.target] = new[relation.target] + message
+        return new
+
+    def _weights(self) -> Sequence[Tensor]:
+        """One matrix per relation."""
+        if self.matrices is None:
+            return ()
+        if self.mixture is None:
+            return self.matrices.unbind()
+        return torch.einsum("rb,bio->rio", self.mixture, self.matrices).unbind()
+
+
+def mean_over_neighbours(adjacency: sp.csr_matrix) -> sp.csr_matrix:
+    """Rows divided by their sums; a row without weight stays empty."""
+    matrix = adjacency.copy()
+    matrix.eliminate_zeros()
+    total = np.asarray(matrix.sum(axis=1)).ravel()
+    return sp.csr_matrix(sp.diags(1 / np.where(total > 0, total, 1)) @ matrix)

@@ -1,0 +1,172 @@
+"""Simple-HGN: attention that knows the kind of every edge (Lv et al., KDD 2021, arXiv 2112.14936)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F  # noqa: N812
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator as seeded
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.methods.baselines._buffers import SparseBuffer
+from diffmg.methods.baselines._links import Attention, Links, dropping
+from diffmg.methods.baselines._reach import relations_by_layer, types_within
+from diffmg.methods.baselines._stacked import StackedModel, glorot, starts_of
+from diffmg.tasks.problem import Problem
+
+Edges = NDArray[np.int64]
+SLOPE = 0.05
+"""Of LeakyReLU in the attention, as the authors' program has it."""
+
+
+@BASELINES.add("simple_hgn")
+@dataclass(frozen=True)
+class SimpleHGN(Baseline):
+    """Projection per type, then `layers` of attention whose logits add a term for the kind of the edge.
+
+    `exp LeakyReLU(a [W h_v, W h_u, W_e e_kind])`, normalised over the edges into v; a share `beta` of the layer before
+    is mixed into the attention; every layer adds its input before ELU. The outputs have length 1 (L2): the logits of
+    the classes, which makes probabilities mild, or the vectors of users and items. Kinds are the relations, the reverse
+    of a relation for the pairs that nothing links in that direction, and one for the loop at every node. A pair linked
+    by two relations has two edges here, one in the original; heads share `dim` columns, where the original gives each
+    as many; weights of edges are not read. A layer has vectors only for kinds that reach the task's targets in the
+    layers that are left. Classes come from a linear map, not from one more layer of attention. Left out: the decoders
+    for links (pairs are scored by their dot product).
+    """
+
+    layers: int = 2
+    heads: int = 8
+    edge_dim: int = 64
+    """Length of the vector of a kind of edge."""
+    beta: float = 0.05
+    """Share of the attention of the layer before."""
+    attention_dropout: float = 0.0
+    """Share of the attention dropped while training; as large as that of rows in the original."""
+
+    summary = "attention with learned vectors for relations, residual (Lv et al. 2021)"
+    tunable: ClassVar = {"layers": (2, 3), "heads": (4, 8)}
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        rules = {
+            "layers >= 1": self.layers >= 1,
+            "heads >= 1": self.heads >= 1,
+            "edge_dim >= 1": self.edge_dim >= 1,
+            "0 <= beta < 1": 0 <= self.beta < 1,
+            "0 <= attention_dropout < 1": 0 <= self.attention_dropout < 1,
+        }
+        check_rules(self, rules)
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also the heads must share out the columns."""
+        super().check(problem, settings)
+        check_heads(settings.dim, self.heads)
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """A fresh model."""
+        return _Network(self, problem, settings, seed)
+
+
+class _Network(StackedModel):
+    def __init__(self, options: SimpleHGN, problem: Problem, settings: Settings, seed: int) -> None:
+        graph, targets = problem.graph, problem.task.target_types
+        types = types_within(graph.schema, targets, options.layers)
+        super().__init__(problem, settings, seed, types=types)
+        self.attention_dropout = options.attention_dropout
+        nodes = sum(graph.num_nodes[t] for t in types)
+        kinds, edges = edges_by_kind(graph, types)
+        edges.append(np.tile(np.arange(nodes), (2, 1)))  # the loops, the last kind
+        self.links = Links(np.concatenate(edges, axis=1)[::-1].T, nodes, options.heads)
+        kind_of = np.repeat(np.arange(len(edges)), [e.shape[1] for e in edges])[self.links.order]
+        marks = SparseBuffer(sp.csr_matrix((np.ones(len(kind_of)), (np.arange(len(kind_of)), kind_of))))
+        draw = seeded("cpu", seed, "layers")
+        self.layers = nn.ModuleList()
+        for reaching in relations_by_layer(kinds, targets, options.layers):
+            live = [number for number, kind in enumerate(kinds) if kind in reaching]
+            chosen = torch.eye(len(edges))[:, [*live, len(kinds)]]
+            self.layers.append(_Layer(marks, chosen, options, settings.dim, draw))
+
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+        """What the task scores, rows of length 1."""
+        return tuple(F.normalize(z) for z in super().forward(graph, generator))
+
+    def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
+        """All nodes at once."""
+        attention: Tensor | None = None
+        drop = dropping(self.attention_dropout if self.training else 0, generator)
+        for number, layer in enumerate(self.layers):
+            if number > 0:
+                h = self.drop(F.elu(h), generator)
+            change, attention = layer(h, self.links, drop, attention)
+            h = h + change
+        return h
+
+
+class _Layer(Attention):
+    """Attention with a vector for every kind of edge, and for every head a map of it and a vector to compare it to."""
+
+    def __init__(
+        self, marks: SparseBuffer, live: Tensor, options: SimpleHGN, dim: int, generator: torch.Generator
+    ) -> None:
+        """`marks`: which kind each link is, (links, all kinds); `live`: which kinds have a vector, (all kinds, kinds).
+
+        `marks` has no empty rows, since a GPU is slow at them: vectors that are not there count as 0.
+        """
+        super().__init__(dim, options.heads, generator)
+        self.marks, self.beta = marks, options.beta
+        self.register_buffer("live", live, persistent=False)
+        size, heads = options.edge_dim, options.heads
+        self.kinds = nn.Parameter(torch.empty(live.shape[1], size).normal_(generator=generator))
+        self.map = nn.Parameter(glorot(heads, size, size, generator=generator))
+        self.kind = nn.Parameter(glorot(heads, size, 1, generator=generator))
+
+    def forward(  # type: ignore[override]
+        self, h: Tensor, links: Links, drop: Callable[[Tensor], Tensor], before: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """What is added to (nodes, dim), and the attention, from that of the layer before."""
+        x = self.heads_of(h)
+        attention = drop(links.softmax(self.logits(x, links)))
+        if before is not None:
+            attention = (1 - self.beta) * attention + self.beta * before
+        return links.gather(attention, x) + self.bias, attention.detach()  # detached as in the authors' program
+
+    def logits(self, x: Tensor, links: Links) -> Tensor:
+        """What the two ends and the kind say of every link, (heads, links)."""
+        of_kind = (self.kinds @ self.map @ self.kind).squeeze(2)
+        of_link = self.marks.fixed @ (self.get_buffer("live") @ of_kind.T)
+        return F.leaky_relu(super().logits(x, links) + of_link.T, SLOPE)
+
+
+def edges_by_kind(graph: HeteroGraph, types: Sequence[str]) -> tuple[list[Relation], list[Edges]]:
+    """Kinds of edges between these types, and the edges of each as two rows, source and target, numbered together.
+
+    Links of a node to itself are left out; a pair that is linked in one direction alone has an edge of another kind,
+    the reverse of its relation, in the other.
+    """
+    starts, nodes = starts_of(graph, types), sum(graph.num_nodes[t] for t in types)
+    found: dict[Relation, Edges] = {}
+    for r in graph.schema.relations:
+        if r.source in types and r.target in types:
+            edges = graph.edge_index(r) + np.array([[starts[r.source]], [starts[r.target]]])
+            found[r] = edges[:, edges[0] != edges[1]]
+    codes = [np.empty(0, np.int64), *(source * nodes + target for source, target in found.values())]
+    known = np.sort(np.concatenate(codes))
+    kinds, parts = list(found), list(found.values())
+    for r, (source, target) in found.items():
+        back = target * nodes + source
+        alone = known[np.searchsorted(known, back).clip(max=len(known) - 1)] != back
+        kinds.append(Relation(r.target, f"reverse of {r.name}", r.source))
+        parts.append(np.stack([target[alone], source[alone]]))
+    there = [number for number, edges in enumerate(parts) if edges.shape[1]]
+    return [kinds[n] for n in there], [parts[n] for n in there]

@@ -1,0 +1,176 @@
+"""What searches by gradient share: options, the architecture λ, two updates an epoch, the state."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.space import SearchSpace
+from diffmg.engine.backend import fused
+from diffmg.engine.randomness import generator
+from diffmg.engine.sampling import DeviceSpaces
+from diffmg.methods.search._base import Search, Strategy, spaces_of
+from diffmg.nn import EncoderOptions, Model
+from diffmg.tasks.problem import Problem
+from diffmg.training import Epoch
+from diffmg.training.epochs import EpochRunner, Reports, adam, update
+from diffmg.training.state import load_module, load_optimizer, module_state, optimizer_state
+
+if TYPE_CHECKING:
+    from diffmg.engine.fused import KernelMetaGraphs
+
+    Chosen = Sequence[MetaGraph] | KernelMetaGraphs
+
+ARCH_SCALE = 1e-3
+"""λ starts at this times N(0, 1)."""
+
+
+@dataclass(frozen=True)
+class ByGradient(Strategy):
+    """Options that each of them has; the defaults are the paper's."""
+
+    epochs: int = 100
+    lr: float = 0.005
+    weight_decay: float = 0.001
+    arch_lr: float = 3e-4
+    identity_last: bool = False
+    """Also allow identity on the link K <- K-1, as the authors' program does."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, self.rules())
+
+    def rules(self) -> dict[str, bool]:
+        """What must hold, as formulas."""
+        return {
+            "epochs >= 1": self.epochs >= 1,
+            "lr > 0": self.lr > 0,
+            "weight_decay >= 0": self.weight_decay >= 0,
+            "arch_lr > 0": self.arch_lr > 0,
+        }
+
+
+class Architecture:
+    """λ of one tower: a row per link, a column per candidate, unused columns masked."""
+
+    def __init__(self, space: SearchSpace, draw: torch.Generator, device: torch.device) -> None:
+        self.space = space
+        self.counts = torch.tensor([len(c) for c in space.candidates])
+        width = int(self.counts.max())
+        start = ARCH_SCALE * torch.randn(len(self.counts), width, generator=draw)
+        self.parameter = start.to(device).requires_grad_()
+        mask = torch.arange(width) >= self.counts.unsqueeze(1)
+        self.mask, self.places = mask.to(device), (~mask).flatten().nonzero().squeeze(1).to(device)
+
+    def alpha(self) -> Tensor:
+        """Softmax over the candidates of each link, Eq. (6)."""
+        return self.parameter.masked_fill(self.mask, -torch.inf).softmax(dim=1)
+
+    def best(self) -> Tensor:
+        """The arg-max candidate of each link."""
+        return self.alpha().argmax(dim=1)
+
+    def weights(self, picks: Tensor) -> Tensor:
+        """The α of the picked candidates: all others get no gradient (Proposition 1)."""
+        return self.alpha().gather(1, picks.unsqueeze(1)).squeeze(1)
+
+    def listed(self, table: Tensor) -> Tensor:
+        """A table (links, columns) as weights of `space.everything()`: its entries in the order of the choices."""
+        return table.flatten().index_select(0, self.places)
+
+    def metagraph(self, picks: Tensor) -> MetaGraph:
+        """The meta graph of the picked candidates."""
+        return self.space.metagraph(tuple(picks.tolist()))
+
+
+class GradientSearch(Search):
+    """Live state of a search that updates the weights ω on the training loss and λ on the validation loss.
+
+    Both updates are first order: ω is taken as it is, not as a function of λ.
+    """
+
+    def __init__(self, options: ByGradient, problem: Problem, depth: int, dim: int, seed: int) -> None:
+        self.options, self.problem, self.total = options, problem, options.epochs
+        graph = problem.graph
+        spaces = spaces_of(problem, depth, options.identity_last)
+        types = [graph.schema.node_types] * len(spaces)
+        self.model = Model(graph, types, problem.task.outputs, EncoderOptions(dim, "plain"), seed)
+        draw = generator("cpu", seed, "architecture")
+        self.towers = [Architecture(space, draw, graph.device) for space in spaces]
+        self.everything = tuple(space.everything() for space in spaces)
+        self.optimizer = adam(list(self.model.parameters()), options.lr, options.weight_decay)
+        self.arch_optimizer = adam([t.parameter for t in self.towers], options.arch_lr, 0.0)
+        self.on_device = DeviceSpaces.of(spaces, graph) if fused(graph) else None
+        self.steps = EpochRunner(self._epoch, graph, self.total, waits=self.on_device is None)
+
+    @abstractmethod
+    def _epoch(self, done: Tensor) -> Reports:
+        """Both updates of the epoch after `done` others, without asking the device for a value."""
+
+    def found(self) -> tuple[MetaGraph, ...]:
+        """The arg-max of every link."""
+        return tuple(tower.metagraph(tower.best()) for tower in self.towers)
+
+    def advance(self) -> Sequence[Epoch]:
+        """Epochs, with both updates in each."""
+        records = self.steps.advance(self.epoch)
+        self.epoch = records[-1].epoch
+        return records
+
+    def _sample(self, picks: Sequence[Tensor]) -> Chosen:
+        """The meta graphs of the picked candidates, one a link; on a GPU they are never known to the host."""
+        if self.on_device is not None:
+            return self.on_device.wired(picks)
+        return [t.metagraph(p) for t, p in zip(self.towers, picks, strict=True)]
+
+    def _update_weights(self, chosen: Chosen, weights: Sequence[Tensor] | None) -> Tensor:
+        """One step of ω on the training loss, which is returned."""
+        fixed = None if weights is None else [w.detach() for w in weights]
+        loss = self.problem.task.loss(self.model(self.problem.graph, chosen, fixed), "train")
+        update(self.optimizer, loss)
+        return loss
+
+    def _update_architecture(self, chosen: Chosen, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        """One step of λ, which `weights` hang on, on the validation loss; the loss and the score before it."""
+        with frozen(self.model):
+            outputs = self.model(self.problem.graph, chosen, weights)
+            loss, score = self.problem.task.evaluate(outputs, "val")
+            update(self.arch_optimizer, loss)
+        return loss, score
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights, architecture, the moments of both."""
+        state = module_state("model", self.model) | optimizer_state("adam", self.optimizer)
+        state |= optimizer_state("arch_adam", self.arch_optimizer)
+        return state | {f"arch.{i}": t.parameter.detach().cpu().clone() for i, t in enumerate(self.towers)}
+
+    def numbers(self) -> dict[str, Any]:
+        """Nothing: what chance decides follows from the seed."""
+        return {}
+
+    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:  # noqa: ARG002
+        """Go on from a saved state."""
+        load_module("model", self.model, tensors)
+        load_optimizer("adam", self.optimizer, tensors)
+        load_optimizer("arch_adam", self.arch_optimizer, tensors)
+        with torch.no_grad():
+            for i, tower in enumerate(self.towers):
+                tower.parameter.copy_(tensors[f"arch.{i}"])
+
+
+@contextmanager
+def frozen(module: torch.nn.Module) -> Iterator[None]:
+    """Within it, no gradient for the module's parameters is computed."""
+    module.requires_grad_(False)
+    try:
+        yield
+    finally:
+        module.requires_grad_(True)

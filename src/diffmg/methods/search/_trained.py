@@ -1,0 +1,41 @@
+"""Judging meta graphs by training them for real."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import derive_seed
+from diffmg.tasks.problem import Problem
+from diffmg.training import Epoch, Training, train_parallel
+
+MetaGraphs = tuple[MetaGraph, ...]
+"""One per target type of the task."""
+
+
+class Trial(NamedTuple):
+    """What a candidate's training showed in its best epoch on validation."""
+
+    value: float
+    """What is compared: the validation score, or minus the validation loss, as the settings select."""
+    train_loss: float
+    val_loss: float
+    val_score: float
+
+    def record(self, epoch: int) -> Epoch:
+        """As what an epoch of a search showed."""
+        return Epoch(epoch, self.train_loss, self.val_loss, self.val_score)
+
+
+def judge(problem: Problem, candidates: Sequence[MetaGraphs], settings: Settings, seed: int) -> list[Trial]:
+    """Train every candidate to its end, all from the same seed, so that the meta graphs alone make the difference."""
+    start = derive_seed(seed, "train")
+    return [_trial(t) for t in train_parallel(problem, [(c, start) for c in candidates], settings)]
+
+
+def _trial(training: Training) -> Trial:
+    if training.best_epoch == 0:  # no epoch had a score that is a number
+        return Trial(-float("inf"), *[float("nan")] * 3)
+    return Trial(training.best_value, *training.steps.records[training.best_epoch - 1].tolist())

@@ -1,0 +1,124 @@
+"""DiffMG's differentiable search (Algorithm 1 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator
+from diffmg.methods.search._base import STRATEGIES, Search
+from diffmg.methods.search._gradient import Architecture, ByGradient, GradientSearch
+from diffmg.tasks.problem import Problem
+from diffmg.training.epochs import Reports, update
+
+if TYPE_CHECKING:
+    from diffmg.methods.search._gradient import Chosen
+
+Coin = Literal["link", "tower"]
+
+
+@STRATEGIES.add("diffmg")
+@dataclass(frozen=True)
+class DiffMG(ByGradient):
+    """Options of the search; the defaults are the paper's."""
+
+    epsilon: float = 0.3
+    """Probability of a uniformly random operation at the start."""
+    decay: float = 0.9
+    """Factor on epsilon after each epoch."""
+    coin: Coin = "link"
+    """Toss for exploration once per link, or once per tower as the authors' program does."""
+    single_level: bool = False
+    """Update weights and architecture on one loss over train and validation together."""
+    all_alpha: bool = False
+    """Update every α of a link at once: the update of λ mixes all candidates, that of the weights keeps the sample.
+
+    One reading of the row "DiffMG (DARTS)" in the paper's ablation, which does not say what the weights see; the
+    strategy `darts`, which mixes in both updates, is the other.
+    """
+
+    summary = "the paper's differentiable search, one sampled operation a link"
+
+    def rules(self) -> dict[str, bool]:
+        """What must hold, as formulas."""
+        return super().rules() | {
+            "0 <= epsilon <= 1": 0 <= self.epsilon <= 1,
+            "0 <= decay <= 1": 0 <= self.decay <= 1,
+            "not (single_level and all_alpha)": not (self.single_level and self.all_alpha),
+        }
+
+    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:
+        """A search with fresh weights and architecture parameters."""
+        return DiffMGSearch(self, problem, depth, settings.dim, seed)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What chance decides in every epoch of a search, drawn before it starts; Eq. (11)."""
+
+    explores: Tensor
+    """(epochs, links): whether the link takes a random candidate instead of the arg-max."""
+    anything: Tensor
+    """(epochs, links): the random candidate."""
+
+    @classmethod
+    def draw(cls, options: DiffMG, towers: Sequence[Architecture], seed: int) -> list[Exploration]:
+        """One per tower, from one stream."""
+        draw = generator("cpu", seed, "sample")
+        epsilon = options.epsilon * options.decay ** torch.arange(options.epochs).unsqueeze(1)
+        tables = []
+        for tower in towers:
+            shape = (options.epochs, len(tower.counts))
+            tosses = torch.rand(shape if options.coin == "link" else (options.epochs, 1), generator=draw)
+            anything = (torch.rand(shape, generator=draw) * tower.counts).long()
+            explores = (tosses < epsilon).expand(shape)
+            tables.append(cls(explores.to(tower.mask.device), anything.to(tower.mask.device)))
+        return tables
+
+    def pick(self, best: Tensor, done: Tensor) -> Tensor:
+        """A candidate per link for the epoch after `done` others."""
+        explores, anything = self.explores.index_select(0, done), self.anything.index_select(0, done)
+        return torch.where(explores[0], anything[0], best)
+
+
+class DiffMGSearch(GradientSearch):
+    """Live state of one search."""
+
+    options: DiffMG
+
+    def __init__(self, options: DiffMG, problem: Problem, depth: int, dim: int, seed: int) -> None:
+        super().__init__(options, problem, depth, dim, seed)
+        self.exploration = Exploration.draw(options, self.towers, seed)
+
+    def _epoch(self, done: Tensor) -> Reports:
+        with torch.no_grad():
+            picks = [e.pick(t.best(), done) for t, e in zip(self.towers, self.exploration, strict=True)]
+        return (self._single_level if self.options.single_level else self._two_levels)(self._sample(picks), picks)
+
+    def _two_levels(self, chosen: Chosen, picks: Sequence[Tensor]) -> Reports:
+        weights = [t.weights(p) for t, p in zip(self.towers, picks, strict=True)]
+        train_loss = self._update_weights(chosen, weights)
+        if self.options.all_alpha:
+            chosen, weights = self.everything, [t.listed(t.alpha()) for t in self.towers]
+        return train_loss, *self._update_architecture(chosen, weights)
+
+    def _single_level(self, chosen: Chosen, picks: Sequence[Tensor]) -> Reports:
+        task = self.problem.task
+        outputs = self._weighted(chosen, picks)
+        train_loss = task.loss(outputs, "train")
+        val_loss, score = task.evaluate(outputs, "val")
+        share = task.size("train") / (task.size("train") + task.size("val"))
+        self.arch_optimizer.zero_grad()
+        update(self.optimizer, share * train_loss + (1 - share) * val_loss)
+        self.arch_optimizer.step()
+        return train_loss, val_loss, score
+
+    def _weighted(self, chosen: Chosen, picks: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        weights = [t.weights(p) for t, p in zip(self.towers, picks, strict=True)]
+        outputs: tuple[Tensor, ...] = self.model(self.problem.graph, chosen, weights)
+        return outputs

@@ -1,0 +1,34 @@
+"""No search at all: every candidate of every link.
+
+Messages of several operations on a link are summed, or averaged with the training setting `links = "mean"`. The two
+differ: a way over more links is multiplied by more numbers of candidates in the sum, so long ways outweigh short ones;
+LayerNorm takes out only a factor common to all. EMPTY adds nothing to a sum and counts in an average.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diffmg.core.options import check_types
+from diffmg.core.settings import Settings
+from diffmg.methods.search._base import STRATEGIES, Immediate, Search, Strategy, spaces_of
+from diffmg.tasks.problem import Problem
+
+
+@STRATEGIES.add("everything")
+@dataclass(frozen=True)
+class Everything(Strategy):
+    """The meta graph with all candidates on every link: what choosing among them must beat."""
+
+    identity_last: bool = False
+    """Also allow identity on the link K <- K-1, as the authors' program does."""
+
+    summary = "no search: all candidates on every link; averaged with --set links=mean"
+    searches = False
+
+    def __post_init__(self) -> None:
+        check_types(self)
+
+    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:  # noqa: ARG002
+        """Nothing to look for."""
+        return Immediate(tuple(space.everything() for space in spaces_of(problem, depth, self.identity_last)))

@@ -1,5 +1,0 @@
-"""Strategies: how a meta graph is looked for. One file per member."""
-
-from diffmg.strategies._base import STRATEGIES, Search, Strategy, known_options, make_strategy
-
-__all__ = ["STRATEGIES", "Search", "Strategy", "known_options", "make_strategy"]

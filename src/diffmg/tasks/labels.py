@@ -1,0 +1,90 @@
+"""Labels and splits from columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from diffmg.core.arrow import plain
+from diffmg.core.errors import DiffmgError
+from diffmg.tasks._base import Part
+
+Ints = NDArray[np.int64]
+Shares = tuple[float, float, float]
+NAMES: dict[str, Part] = {
+    "train": "train",
+    "training": "train",
+    "val": "val",
+    "valid": "val",
+    "validation": "val",
+    "dev": "val",
+    "test": "test",
+    "testing": "test",
+}
+"""What a part may be called in a column."""
+PARTS: tuple[Part, ...] = ("train", "val", "test")
+
+
+def class_numbers(values: pa.ChunkedArray, what: str, classes: Sequence[Any] | None = None) -> tuple[Ints, list[Any]]:
+    """The class of each row, -1 where there is none, and the classes: sorted, unless they are given."""
+    values = plain(values)
+    try:
+        found = sorted(pc.unique(values.drop_null()).to_pylist())
+        names = found if classes is None else list(classes)
+        codes = pc.index_in(values, value_set=pa.array(names, values.type)).fill_null(-1).to_numpy()
+    except (pa.ArrowException, TypeError) as error:
+        raise DiffmgError(f"{what} must be names or numbers of classes, but got {values.type}: {error}") from error
+    known = len(values) - values.null_count
+    if len(found) < 2:
+        raise DiffmgError(f"{what} must have two or more classes, but got {found} in {known} rows")
+    if len(found) > 100 and len(found) > known / 5:
+        raise DiffmgError(f"{what} must be classes, but got {len(found)} different values in {known} rows")
+    strange = [name for name in found if name not in names]
+    if strange:
+        raise DiffmgError(f"{what} must be one of {names}, but got {strange[:3]}")
+    return np.asarray(codes, np.int64), names
+
+
+def split_numbers(values: pa.ChunkedArray, what: str) -> dict[Part, Ints]:
+    """The rows of each part, from a column that says train, val or test; rows that say nothing are in no part."""
+    values = plain(values)
+    texts = ["" if v is None else str(v).strip() for v in values.to_pylist()]
+    strange = sorted({t for t in texts if t and t.lower() not in NAMES})
+    if strange:
+        raise DiffmgError(f"{what} must say train, val, test or nothing, but got {strange[:3]}")
+    parts = np.array([NAMES[t.lower()] if t else "" for t in texts])
+    return {part: np.flatnonzero(parts == part) for part in PARTS}
+
+
+def random_split(labels: Ints, shares: Shares, seed: int) -> dict[Part, Ints]:
+    """Rows per part, each class divided by the shares; rows with label -1 are in none.
+
+    A class with few rows has one in each part that has a share, in train first.
+    """
+    if len(shares) != 3 or min(shares[:2]) <= 0 or shares[2] < 0 or sum(shares) > 1 + 1e-9:
+        raise DiffmgError(f"shares must be train > 0, val > 0 and test >= 0 with a sum of at most 1, but got {shares}")
+    if seed < 0:
+        raise DiffmgError(f"`seed >= 0` must hold for a random split, but got seed={seed}")
+    rng = np.random.default_rng(seed)
+    part = np.full(len(labels), -1)
+    for label in np.unique(labels[labels >= 0]):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        part[rows] = np.searchsorted(_cuts(len(rows), shares), np.arange(len(rows)), side="right")
+    return {name: np.flatnonzero(part == number) for number, name in enumerate(PARTS)}
+
+
+def _cuts(count: int, shares: Shares) -> list[int]:
+    """Where train, val and test end among so many rows."""
+    cuts: list[int] = []
+    end, wanted = 0, [int(share > 0) for share in shares]
+    for i, total in enumerate(np.cumsum(shares)):
+        at_most = count - sum(wanted[i + 1 :])
+        at_least = min(end + wanted[i], count)
+        end = max(min(round(total * count), at_most), at_least)
+        cuts.append(end)
+    return cuts

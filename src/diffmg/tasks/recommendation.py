@@ -1,0 +1,276 @@
+"""Recommend nodes of one type to nodes of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F  # noqa: N812
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from diffmg.core.errors import DiffmgError, unknown
+from diffmg.graph.fingerprint import fingerprint
+from diffmg.graph.network import HeteroGraph
+from diffmg.tasks._base import Part, Task
+from diffmg.tasks.metrics import auc_of, average_precision, ndcg_at_k, recall_at_k
+from diffmg.tasks.pairs import Pairs
+
+METRICS = ("auc", "average_precision")
+CHUNK = 1024
+PARTS: tuple[Part, ...] = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Pairs of one part with their labels, 1 or 0, and what the loss and the scores need of them."""
+
+    pairs: Pairs
+    labels: Tensor
+    signs: Tensor
+    """1 for positives, -1 for negatives."""
+    shares: Tensor
+    """One over the number of pairs with the same label."""
+    positive: Tensor
+    negative: Tensor
+    """Which pairs these are."""
+
+    @classmethod
+    def of(cls, pairs: Pairs, labels: Tensor) -> Labelled:
+        """From pairs and their labels."""
+        positive, negative = torch.nonzero(labels > 0).flatten(), torch.nonzero(labels <= 0).flatten()
+        shares = labels / max(len(positive), 1) + (1 - labels) / max(len(negative), 1)
+        return cls(pairs, labels, 2 * labels - 1, shares, positive, negative)
+
+    def to(self, device: torch.device | str) -> Labelled:
+        """The same elsewhere."""
+        return Labelled(*(getattr(self, f.name).to(device) for f in fields(self)))
+
+    def loss(self, scores: Tensor) -> Tensor:
+        """The paper's loss, each sum divided by its number of pairs."""
+        return -(self.shares * F.logsigmoid(self.signs * scores)).sum()
+
+    def auc(self, scores: Tensor) -> Tensor:
+        """Area under the ROC curve."""
+        return auc_of(scores[self.positive], scores[self.negative])
+
+
+@dataclass(frozen=True)
+class Recommendation(Task):
+    """Two towers: a pair is scored by the dot product of the user's and the item's representation."""
+
+    user: str
+    item: str
+    shape: tuple[int, int]
+    parts: Mapping[Part, Labelled]
+    seen: sp.csr_matrix
+    """Items each user is known to have chosen before any part: never recommended, never counted as found."""
+    exempt: tuple[str, ...] = ()
+    """Names of relations that may link a supervised pair, since they are known before the pair is decided."""
+    metric: str = "auc"
+    k: int = 20
+    """Length of the list that recall@k and ndcg@k look at."""
+
+    @classmethod
+    def build(
+        cls,
+        user: str,
+        item: str,
+        shape: tuple[int, int],
+        positives: Mapping[Part, ArrayLike],
+        negatives: Mapping[Part, ArrayLike],
+        *,
+        seen: ArrayLike | None = None,
+        exempt: tuple[str, ...] = (),
+        metric: str = "auc",
+        k: int = 20,
+    ) -> Recommendation:
+        """Build from rows (user, item) per part; `shape` is the number of users and of items."""
+        if metric not in METRICS:
+            raise unknown("metric", metric, METRICS)
+        if k < 1:
+            raise DiffmgError(f"`k >= 1` must hold, but got k={k}")
+        if user == item:
+            raise DiffmgError(f"users and items must be of two node types, but got {user!r} for both")
+        empty = np.empty((0, 2), np.int64)
+        rows = {
+            p: tuple(_checked_pairs(given.get(p, empty), shape, p) for given in (positives, negatives)) for p in PARTS
+        }
+        _check_overlap(rows)
+        known = empty if seen is None else _checked_pairs(seen, shape, "seen")
+        return cls(
+            user,
+            item,
+            shape,
+            {p: _labelled(r, shape) for p, r in rows.items()},
+            _marks(known[:, 0], known[:, 1], shape),
+            exempt,
+            metric,
+            k,
+        )
+
+    @property
+    def target_types(self) -> tuple[str, ...]:
+        """The user type and the item type."""
+        return (self.user, self.item)
+
+    @property
+    def outputs(self) -> int:
+        """No head: the towers' representations are compared as they are."""
+        return 0
+
+    def size(self, part: Part) -> int:
+        """Labelled pairs of a part."""
+        return len(self.parts[part].labels)
+
+    def check(self, graph: HeteroGraph) -> None:
+        """Both types must be there, and no supervised pair may be an edge, in either direction."""
+        for node_type, count in zip(self.target_types, self.shape, strict=True):
+            if graph.num_nodes[graph.schema.check_type(node_type)] != count:
+                raise DiffmgError(f"the task is for {count} {node_type!r} nodes, but got {graph.num_nodes[node_type]}")
+        users = np.concatenate([p.pairs.left.numpy(force=True) for p in self.parts.values()])
+        items = np.concatenate([p.pairs.right.numpy(force=True) for p in self.parts.values()])
+        for relation in graph.schema.relations:
+            if {relation.source, relation.target} != {self.user, self.item} or relation.name in self.exempt:
+                continue
+            ends = (users, items) if relation.source == self.user else (items, users)
+            there = graph.has_edges(relation, *ends)
+            if there.any():
+                first = int(np.flatnonzero(there)[0])
+                raise DiffmgError(
+                    f"a supervised pair must not be an edge, or its answer leaks, but got {int(there.sum())} pairs in "
+                    f"'{relation}', such as ({users[first]}, {items[first]}); remove them in both directions, or name "
+                    "the relation in `exempt` if it is known before the pair is decided"
+                )
+
+    def to(self, device: torch.device | str) -> Recommendation:
+        """The same task with its tensors elsewhere."""
+        return replace(self, parts={p: part.to(device) for p, part in self.parts.items()})
+
+    def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
+        """The paper's loss, each sum divided by its number of pairs."""
+        labelled = self.parts[part]
+        return labelled.loss(labelled.pairs.scores(*outputs))
+
+    def scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
+        """AUC and average precision over the labelled pairs."""
+        labelled = self.parts[part]
+        if not len(labelled.labels):
+            return {}
+        scores = labelled.pairs.scores(*outputs)
+        return {"auc": labelled.auc(scores), "average_precision": average_precision(scores, labelled.labels)}
+
+    def evaluate(self, outputs: tuple[Tensor, ...], part: Part) -> tuple[Tensor, Tensor]:
+        """The loss and the score that chooses, from the same scores of pairs."""
+        labelled = self.parts[part]
+        scores = labelled.pairs.scores(*outputs)
+        kept = scores.detach()
+        score = labelled.auc(kept) if self.metric == "auc" else average_precision(kept, labelled.labels)
+        return labelled.loss(scores), score
+
+    def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
+        """Also recall@k and ndcg@k: all items ranked for each user with a positive in `part`, known ones left out."""
+        found = self.scores(outputs, part)
+        if not found:
+            return found
+        wanted = self._positives((part,))
+        users = np.flatnonzero(np.diff(wanted.indptr))
+        if not len(users):
+            return found
+        earlier = PARTS[: PARTS.index(part)]
+        top = self.top(outputs, users, self.k, self.known(earlier))[0]
+        hits = np.asarray(wanted[np.repeat(users, top.shape[1]), top.ravel()]).reshape(top.shape) > 0
+        relevant = torch.from_numpy(np.diff(wanted.indptr)[users])
+        marks = torch.from_numpy(hits).double()
+        return found | {
+            f"recall@{self.k}": recall_at_k(marks, relevant),
+            f"ndcg@{self.k}": ndcg_at_k(marks, relevant),
+        }
+
+    def known(self, parts: tuple[Part, ...] = ("train", "val")) -> sp.csr_matrix:
+        """Items a user is known to have chosen: seen ones and positives of these parts."""
+        return sp.csr_matrix(self.seen + self._positives(parts))
+
+    def top(
+        self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int, exclude: sp.csr_matrix | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The k best items for each user (or all, if there are fewer), best first, with their scores.
+
+        An item that is excluded has score -inf; it only appears where a user has fewer than k others.
+        """
+        z_user, z_item = outputs
+        width = min(k, self.shape[1])
+        items, values = [np.empty((0, width), np.int64)], [np.empty((0, width), np.float32)]
+        for start in range(0, len(users), CHUNK):
+            chunk = users[start : start + CHUNK]
+            scores = z_user[torch.from_numpy(chunk).to(z_user.device)] @ z_item.T
+            if exclude is not None:
+                rows, columns = exclude[chunk].nonzero()
+                scores[torch.from_numpy(rows), torch.from_numpy(columns)] = -torch.inf
+            best = scores.topk(width, dim=1)
+            items.append(best.indices.numpy(force=True))
+            values.append(best.values.numpy(force=True))
+        return np.concatenate(items), np.concatenate(values)
+
+    def fingerprint(self) -> str:
+        """A hash of pairs, labels and split."""
+        rows: list[Any] = [self.user, self.item, self.shape, self.seen.indptr, self.seen.indices]
+        for part in self.parts.values():
+            rows += [part.pairs.left.long(), part.pairs.right.long(), part.labels]
+        return fingerprint(*rows)
+
+    def _positives(self, parts: tuple[Part, ...]) -> sp.csr_matrix:
+        users, items = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for part in parts:
+            labelled = self.parts[part]
+            positive = labelled.labels.numpy(force=True) > 0
+            users.append(labelled.pairs.left.numpy(force=True)[positive])
+            items.append(labelled.pairs.right.numpy(force=True)[positive])
+        rows, columns = np.concatenate(users), np.concatenate(items)
+        return _marks(rows, columns, self.shape)
+
+
+def _marks(rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_matrix:
+    return sp.csr_matrix((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
+
+
+def _checked_pairs(pairs: ArrayLike, shape: tuple[int, int], part: str) -> NDArray[np.int64]:
+    rows = np.asarray(pairs)
+    if rows.size == 0:
+        return np.empty((0, 2), np.int64)
+    if rows.ndim != 2 or rows.shape[1] != 2 or not np.issubdtype(rows.dtype, np.integer):
+        raise DiffmgError(
+            f"pairs of {part} must be rows (user, item) of whole numbers, but got {rows.dtype} of shape {rows.shape}"
+        )
+    if (rows < 0).any() or (rows >= np.asarray(shape)).any():
+        raise DiffmgError(
+            f"pairs of {part} must have `0 <= user < {shape[0]}` and `0 <= item < {shape[1]}`, "
+            f"but got {rows.min(axis=0).tolist()} to {rows.max(axis=0).tolist()}"
+        )
+    return rows.astype(np.int64, copy=False)
+
+
+def _check_overlap(rows: Mapping[Part, tuple[NDArray[np.int64], ...]]) -> None:
+    for part in PARTS[:2]:
+        if any(not len(r) for r in rows[part]):
+            counts = [len(r) for r in rows[part]]
+            raise DiffmgError(
+                f"{part} needs positive and negative pairs, but got {counts[0]} positive and {counts[1]} negative"
+            )
+    everything = np.concatenate([r for part in PARTS for r in rows[part]])
+    unique = np.unique(everything, axis=0)
+    if len(unique) < len(everything):
+        raise DiffmgError(
+            "the parts of a split must not overlap and a pair has one label, "
+            f"but got {len(everything) - len(unique)} pairs more than once"
+        )
+
+
+def _labelled(rows: tuple[NDArray[np.int64], ...], shape: tuple[int, int]) -> Labelled:
+    labels = np.repeat(np.array([1.0, 0.0], np.float32), [len(r) for r in rows])
+    pairs, order = Pairs.build(np.concatenate(rows), *shape)
+    return Labelled.of(pairs, torch.from_numpy(labels[order]))

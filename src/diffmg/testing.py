@@ -1,0 +1,202 @@
+"""A kit that every baseline passes; run it over one of your own: `for check in CHECKS: check(baseline, problem)`.
+
+Each check raises AssertionError with what was expected. `problems()` makes small problems with all that is awkward:
+isolated nodes, a type without features, relations within one type, one and two target types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines import Baseline
+from diffmg.tasks import NodeClassification, Recommendation, Task
+from diffmg.tasks._base import Part
+from diffmg.tasks.problem import Problem
+from diffmg.tasks.recommendation import Labelled
+from diffmg.training import ModelTraining
+
+SETTINGS = Settings(dim=8, max_epochs=3, patience=None, dropout=0.3)
+NODES = {"author": 14, "paper": 20, "venue": 4, "term": 6}
+
+
+def problems() -> dict[str, Problem]:
+    """A classification and a recommendation on small networks; some nodes have no edge, terms have no features."""
+    return {"classification": _classification(), "recommendation": _recommendation()}
+
+
+def gives_outputs_of_the_right_shape(baseline: Baseline, problem: Problem) -> None:
+    """Logits for every node of the labelled type, or representations of users and items that can be multiplied."""
+    outputs = _outputs(_built(baseline, problem), problem)
+    rows = [problem.graph.num_nodes[t] for t in problem.task.target_types]
+    assert [len(z) for z in outputs] == rows, f"one row per target node must come out, {rows}, not {outputs}"
+    widths = {z.shape[1] for z in outputs}
+    assert len(widths) == 1, f"users and items need equally many columns, not {widths}"
+    assert problem.task.outputs in (0, *widths), f"one column per class must come out, not {widths}"
+    assert all(z.isfinite().all() for z in outputs), "every output must be a finite number"
+
+
+def has_a_gradient_for_every_parameter(baseline: Baseline, problem: Problem) -> None:
+    """What the loss cannot reach should not be there."""
+    model = _built(baseline, problem).train()
+    problem.task.loss(model(problem.graph, generator=generator("cpu", 0, "dropout")), "train").backward()  # type: ignore[no-untyped-call]
+    without = [name for name, p in model.named_parameters() if p.grad is None]
+    assert not without, f"every parameter must get a gradient, but {without} got none"
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters()), "gradients must be finite"
+    assert any(p.grad is not None and p.grad.any() for p in model.parameters()), "some gradient must not be zero"
+
+
+def follows_from_its_seed(baseline: Baseline, problem: Problem) -> None:
+    """The same seed, the same model; another seed, another one; nothing is drawn from torch's own stream."""
+    before = torch.get_rng_state()
+    one, same, other = (_built(baseline, problem, seed) for seed in (1, 1, 2))
+    assert torch.equal(before, torch.get_rng_state()), "building a model must not touch torch's own random stream"
+    first, second = one.state_dict(), same.state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first), "the same seed must give the same parameters"
+    for a, b in zip(_outputs(one, problem), _outputs(same, problem), strict=True):
+        assert torch.equal(a, b), "the same seed must give the same outputs"
+    if sum(p.numel() for p in one.parameters()) > 1:
+        third = other.state_dict()
+        assert any(not torch.equal(first[name], third[name]) for name in first), (
+            "another seed must give other parameters"
+        )
+
+
+def draws_dropout_from_the_given_stream(baseline: Baseline, problem: Problem) -> None:
+    """While training, the same stream gives the same outputs; without it nothing is random."""
+    model, before = _built(baseline, problem).train(), torch.get_rng_state()
+    one, same = (model(problem.graph, generator=generator("cpu", 3, "dropout")) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(one, same, strict=True)), "the same stream must drop the same entries"
+    assert torch.equal(before, torch.get_rng_state()), "dropout must come from the given stream"
+    quiet = (_outputs(model, problem) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(*quiet, strict=True)), "evaluation must not be random"
+
+
+def can_be_stored(baseline: Baseline, problem: Problem) -> None:
+    """Parameters alone, put into another model from the same seed, give the same outputs."""
+    model, other = _built(baseline, problem, 1), _built(baseline, problem, 1)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.add_(0.01)
+    assert set(model.state_dict()) == {name for name, _ in model.named_parameters()}, "the state is the parameters"
+    other.load_state_dict(model.state_dict())
+    for a, b in zip(_outputs(model, problem), _outputs(other, problem), strict=True):
+        assert torch.equal(a, b), "a stored and loaded model must give the same outputs"
+
+
+def never_reads_test_labels(baseline: Baseline, problem: Problem) -> None:
+    """Other test labels change nothing, and nobody asks for the test part while training."""
+    histories: list[list[Any]] = []
+    for task in (problem.task, _with_other_test_labels(problem)):
+        sealed = replace(task, parts=_Sealed(task.parts))  # type: ignore[type-var, attr-defined]
+        there = Problem(problem.graph, sealed)
+        training = ModelTraining(there, baseline.build(there, SETTINGS, 0), SETTINGS, 0)
+        histories.append([])
+        while not training.done:
+            histories[-1] += [(r.train_loss, r.val_loss, r.val_score) for r in training.advance()]
+        histories[-1] += [z.tolist() for z in _outputs(training.model, there)]
+    assert histories[0] == histories[1], "test labels must not change training or outputs"
+
+
+def learns(baseline: Baseline, problem: Problem) -> None:
+    """Training lowers the loss."""
+    settings = replace(SETTINGS, max_epochs=30, dropout=0.0, weight_decay=0.0)
+    training = ModelTraining(problem, baseline.build(problem, settings, 0), settings, 0)
+    losses = []
+    while not training.done:
+        losses += [record.train_loss for record in training.advance()]
+    assert losses[-1] < losses[0], f"the loss must fall in training, but went from {losses[0]} to {losses[-1]}"
+
+
+CHECKS = (
+    gives_outputs_of_the_right_shape,
+    has_a_gradient_for_every_parameter,
+    follows_from_its_seed,
+    draws_dropout_from_the_given_stream,
+    can_be_stored,
+    never_reads_test_labels,
+    learns,
+)
+
+
+class _Sealed(dict[Part, Any]):
+    """Parts of a split; whoever asks for the test part is found out."""
+
+    def __getitem__(self, part: Part) -> Any:
+        assert part != "test", "the test part must not be read before every choice was made"
+        return super().__getitem__(part)
+
+    def get(self, part: Part, default: Any = None) -> Any:
+        """As by `[]`."""
+        assert part != "test", "the test part must not be read before every choice was made"
+        return super().get(part, default)
+
+
+def _with_other_test_labels(problem: Problem) -> Task:
+    task = problem.task
+    if isinstance(task, NodeClassification):
+        labels = task.labels.clone()
+        labels[task.parts["test"]] = (labels[task.parts["test"]] + 1) % len(task.classes)
+        return replace(task, labels=labels)
+    assert isinstance(task, Recommendation)
+    test = task.parts["test"]
+    return replace(task, parts={**task.parts, "test": Labelled.of(test.pairs, 1 - test.labels)})
+
+
+def _built(baseline: Baseline, problem: Problem, seed: int = 0) -> nn.Module:
+    return baseline.build(problem, SETTINGS, seed)
+
+
+@torch.no_grad()
+def _outputs(model: nn.Module, problem: Problem) -> tuple[Tensor, ...]:
+    outputs: tuple[Tensor, ...] = model.eval()(problem.graph)
+    return outputs
+
+
+def _network(rng: np.random.Generator, exclude: set[tuple[int, int]]) -> HeteroGraph:
+    """The last node of every type has no edge; papers cite papers, authors know authors both ways."""
+
+    def edges(source: str, target: str, count: int) -> list[list[int]]:
+        pairs = {(int(rng.integers(NODES[source] - 1)), int(rng.integers(NODES[target] - 1))) for _ in range(count)}
+        return [list(row) for row in zip(*sorted(pairs - exclude), strict=True)]
+
+    writes, known, cites = edges("author", "paper", 40), edges("author", "author", 12), edges("paper", "paper", 20)
+    published, mentions = edges("venue", "paper", 25), edges("term", "paper", 30)
+    relations: Mapping[tuple[str, str, str], Any] = {
+        ("author", "writes", "paper"): writes,
+        ("paper", "written_by", "author"): writes[::-1],
+        ("author", "knows", "author"): [known[0] + known[1], known[1] + known[0]],
+        ("paper", "cites", "paper"): cites,
+        ("venue", "publishes", "paper"): published,
+        ("paper", "published_in", "venue"): published[::-1],
+        ("term", "mentioned_in", "paper"): mentions,
+        ("paper", "mentions", "term"): mentions[::-1],
+    }
+    features = {t: rng.standard_normal((n, 5), dtype=np.float32) for t, n in NODES.items() if t != "term"}
+    return HeteroGraph.build(NODES, relations, features)
+
+
+def _classification() -> Problem:
+    rng = np.random.default_rng(0)
+    labels = np.arange(NODES["author"]) % 3
+    train, val, test = [0, 1, 2, 3, 4, 13], [5, 6, 7, 8], [9, 10, 11]
+    return Problem(_network(rng, set()), NodeClassification.build("author", labels, train=train, val=val, test=test))
+
+
+def _recommendation() -> Problem:
+    rng = np.random.default_rng(1)
+    shape = (NODES["author"], NODES["paper"])
+    order = rng.permutation(shape[0] * shape[1])[:60]
+    pairs = np.stack(np.divmod(order, shape[1]), axis=1)
+    positive: dict[Part, Any] = {"train": pairs[:12], "val": pairs[12:20], "test": pairs[20:28]}
+    negative: dict[Part, Any] = {"train": pairs[28:40], "val": pairs[40:48], "test": pairs[48:]}
+    graph = _network(rng, {(int(a), int(b)) for a, b in pairs})
+    return Problem(graph, Recommendation.build("author", "paper", shape, positive, negative))

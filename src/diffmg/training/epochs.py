@@ -1,0 +1,102 @@
+"""EpochRunner of a job: the same code on a CPU, epoch by epoch, and on a GPU, captured and replayed in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any
+from weakref import WeakMethod
+
+import torch
+from torch import Tensor
+
+from diffmg.engine.replay import Replay
+from diffmg.graph.network import HeteroGraph
+from diffmg.training.job import Epoch
+
+Reports = tuple[Tensor, Tensor, Tensor]
+"""Training loss, validation loss, validation score."""
+BLOCK = 20
+"""Epochs between two looks at what a GPU has done."""
+
+
+class EpochRunner:
+    """Runs a step that does one epoch and reports losses and score as tensors, without waiting for their values."""
+
+    def __init__(
+        self,
+        step: Callable[[Tensor], Reports],
+        graph: HeteroGraph,
+        total: int,
+        generators: Sequence[torch.Generator] = (),
+        *,
+        waits: bool = False,
+    ) -> None:
+        """`step` is given the number of epochs done so far, as a tensor of one number; `waits`: it asks for values."""
+        self.step, self.total = weak_method(step), total
+        self.done = torch.zeros(1, dtype=torch.int64, device=graph.device)
+        self.records = torch.zeros(total, 3, dtype=torch.float64, device=graph.device)
+        self.replay: Replay | None = None
+        if graph.engine.capture and graph.device.type == "cuda" and not waits:
+            self.replay = Replay(weak_method(self._step), graph.device, generators)
+        self.launched = 0
+
+    def launch(self, epoch: int) -> None:
+        """Start the epochs after `epoch` where they run without the host; `advance` then waits for them."""
+        if self.replay is not None and not self.launched:
+            self.launched = min(BLOCK, self.total - epoch)
+            self.done.fill_(epoch)
+            self.replay(self.launched)
+
+    def advance(self, epoch: int) -> list[Epoch]:
+        """Do the next epochs after `epoch`."""
+        self.launch(epoch)
+        if self.replay is None:
+            self.done.fill_(epoch)
+            self._step()
+        else:
+            self.replay.wait()
+        count, self.launched = max(1, self.launched), 0
+        rows = self.records[epoch : epoch + count].tolist()
+        return [Epoch(epoch + n + 1, *row) for n, row in enumerate(rows)]
+
+    def _step(self) -> None:
+        reports = self.step(self.done)
+        row = torch.stack([report.detach().double() for report in reports])
+        self.records.index_copy_(0, self.done, row.unsqueeze(0))
+        self.done.add_(1)
+
+
+def weak_method(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A bound method without a hold on its object: a job that is let go gives its memory back at once."""
+    if not isinstance(method, MethodType):
+        return method
+    reference = WeakMethod(method)
+
+    def call(*arguments: Any) -> Any:
+        alive = reference()
+        assert alive is not None, "a step is only called by its own job"
+        return alive(*arguments)
+
+    return call
+
+
+def adam(parameters: Sequence[Tensor], lr: float, weight_decay: float) -> torch.optim.Adam:
+    """Adam as one fused kernel, its moments there from the start, so that a step can be captured."""
+    on_gpu = parameters[0].is_cuda
+    optimizer = torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, fused=True, capturable=on_gpu)
+    for p in parameters:
+        moments = {"exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}
+        optimizer.state[p] = {"step": torch.zeros((), device=p.device, dtype=torch.float32)} | moments
+    return optimizer
+
+
+def update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    """One step down the gradient; parameters the loss does not reach have gradient zero and decay all the same."""
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+    optimizer.step()

@@ -1,0 +1,137 @@
+"""Training: of the model of given meta graphs or of any other; the epoch that is best on validation is kept."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.settings import Settings
+from diffmg.engine.randomness import generator
+from diffmg.nn import DerivedModel, EncoderOptions
+from diffmg.tasks.problem import Problem
+from diffmg.training.best_weights import BestWeights
+from diffmg.training.epochs import EpochRunner, Reports, adam, update
+from diffmg.training.job import Epoch, Job
+from diffmg.training.state import load_module, load_optimizer, module_state, optimizer_state, take
+
+
+def encoder_options(settings: Settings) -> EncoderOptions:
+    """The encoder that retraining uses."""
+    norm = "learned" if settings.layer_norm else "off"
+    return EncoderOptions(settings.dim, norm, settings.tanh, settings.dropout)  # type: ignore[arg-type]
+
+
+def build_model(problem: Problem, metagraphs: Sequence[MetaGraph], settings: Settings, seed: int) -> DerivedModel:
+    """A fresh model for these meta graphs, one per target type of the task."""
+    arranged = problem.arranged(metagraphs)
+    options, mean = encoder_options(settings), settings.links == "mean"
+    return DerivedModel(problem.graph, arranged, problem.task.outputs, options, seed, mean=mean)
+
+
+@torch.no_grad()
+def outputs_of(model: nn.Module, problem: Problem) -> tuple[Tensor, ...]:
+    """Outputs of a model as it is, without dropout: logits, or the representations of the two towers."""
+    outputs: tuple[Tensor, ...] = model.eval()(problem.graph)
+    return outputs
+
+
+class ModelTraining(Job):
+    """Trains a model, called `model(graph, generator=...)`; `best` holds the parameters of its best epoch."""
+
+    def __init__(self, problem: Problem, model: nn.Module, settings: Settings, seed: int) -> None:
+        self.problem, self.model = problem, model
+        self.settings, self.seed = settings, seed
+        self.total = settings.max_epochs
+        self.optimizer = adam(list(self.model.parameters()), settings.lr, settings.weight_decay)
+        self.dropout = generator(problem.graph.device, seed, "dropout")
+        self.best_weights = BestWeights(self.model, settings.patience)
+        self.steps = EpochRunner(self._epoch, problem.graph, self.total, [self.dropout])
+        self.best_epoch = 0
+        self.best_value = -float("inf")
+        self.best_score = -float("inf")
+
+    @property
+    def done(self) -> bool:
+        """Out of epochs or of patience."""
+        patience = self.settings.patience
+        return self.epoch >= self.total or (patience is not None and self.epoch - self.best_epoch >= patience)
+
+    def launch(self) -> None:
+        """Start the next epochs where they run without the host; `advance` then waits for them."""
+        self.steps.launch(self.epoch)
+
+    def advance(self) -> Sequence[Epoch]:
+        """Full-batch updates, each with one evaluation, which serves the loss and the score."""
+        records = []
+        for record in self.steps.advance(self.epoch):
+            records.append(record)
+            self.epoch = record.epoch
+            value = self._value(record.val_loss, record.val_score)
+            if value > self.best_value:
+                self.best_epoch, self.best_value, self.best_score = self.epoch, value, record.val_score
+            if self.done:
+                break
+        return records
+
+    def _epoch(self, done: Tensor) -> Reports:
+        task = self.problem.task
+        self.model.train()
+        loss = task.loss(self.model(self.problem.graph, generator=self.dropout), "train")
+        update(self.optimizer, loss)
+        outputs = outputs_of(self.model, self.problem)
+        val_loss, score = task.evaluate(outputs, "val")
+        self.best_weights.update(done + 1, self._value(val_loss, score))
+        return loss, val_loss, score
+
+    def _value(self, val_loss: float | Tensor, score: float | Tensor) -> Any:
+        return score if self.settings.select == "score" else -val_loss
+
+    @property
+    def best(self) -> dict[str, Tensor]:
+        """The parameters of the best epoch by name; nothing before there is one."""
+        return self.best_weights.best()
+
+    def best_model(self) -> nn.Module:
+        """A copy of the model with the parameters of its best epoch."""
+        best = self.best
+        if not best:
+            raise DiffmgError(
+                f"training must have an epoch with a validation score that is a number, but got none in {self.epoch}; "
+                f"lower the learning rate ({self.settings.lr})"
+            )
+        model = copy.deepcopy(self.model)
+        model.load_state_dict(best)
+        return model
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Parameters, moments, the best epoch's parameters, the dropout stream."""
+        best = {f"best.{name}": t.cpu().clone() for name, t in self.best.items()}
+        state = module_state("model", self.model) | optimizer_state("adam", self.optimizer) | best
+        return state | {"dropout": self.dropout.get_state()}
+
+    def numbers(self) -> dict[str, Any]:
+        """What the choice of the best epoch rests on."""
+        return {"best_epoch": self.best_epoch, "best_value": self.best_value, "best_score": self.best_score}
+
+    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        load_module("model", self.model, tensors)
+        load_optimizer("adam", self.optimizer, tensors)
+        self.dropout.set_state(tensors["dropout"])
+        self.best_epoch, self.best_value = numbers["best_epoch"], numbers["best_value"]
+        self.best_score = numbers["best_score"]
+        self.best_weights.restore(take("best", tensors), self.best_value, self.best_epoch)
+
+
+class Training(ModelTraining):
+    """Trains the model of given meta graphs."""
+
+    def __init__(self, problem: Problem, metagraphs: Sequence[MetaGraph], settings: Settings, seed: int) -> None:
+        self.metagraphs = problem.arranged(metagraphs)
+        super().__init__(problem, build_model(problem, self.metagraphs, settings, seed), settings, seed)

@@ -1,0 +1,110 @@
+"""What all drawings share: which operations are drawn, how they look, how meta paths are written."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from diffmg.core.metagraph import EMPTY, Link, MetaGraph, Operation
+from diffmg.core.program import compile_program
+from diffmg.core.schema import Relation
+
+MOST_PATHS = 12
+"""How many meta paths are written out; a person reads no more."""
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
+"""Colours that stay apart for colour-blind eyes (Okabe and Ito, then Tol); relations take them in order."""
+DARK, GREY, DIM, FAINT = "#222222", "#6b6b6b", "#8c8c8c", "#cccccc"
+
+
+class Use(Enum):
+    """What an operation does for the target type at the last state."""
+
+    SENDS = "sends"
+    PASSES = "passes"
+    DEAD = "dead"
+
+
+class Mark(NamedTuple):
+    """One operation on one link, as it is drawn."""
+
+    link: Link
+    operation: Operation
+    use: Use
+
+    @property
+    def name(self) -> str:
+        """The operation in a word."""
+        return clean(self.operation.name if isinstance(self.operation, Relation) else str(self.operation))
+
+    @property
+    def note(self) -> str:
+        """What stands behind the name: the types it joins, or that it only lets other types pass."""
+        if not isinstance(self.operation, Relation):
+            return ""
+        if self.use is Use.PASSES:
+            return "(passes)"
+        return clean(f"({self.operation.source} → {self.operation.target})")
+
+    @property
+    def label(self) -> str:
+        """Such as `publishes (venue → paper)`."""
+        return f"{self.name} {self.note}".rstrip()
+
+
+Look = Callable[[Mark], tuple[str, str, str]]
+"""Of a mark: the colour of its line, the colour of its label, and `solid`, `dashed` or `dotted`."""
+
+
+def marks_of(metagraph: MetaGraph) -> tuple[Mark, ...]:
+    """Every operation but `EMPTY`, with its use: read off the compiled program."""
+    steps = compile_program(metagraph).steps
+    sends = {term.weight for step in steps for product in step.products for term in product.terms}
+    passes = {term.weight for step in steps for term in step.passed}
+    return tuple(
+        Mark(link, operation, Use.SENDS if j in sends else Use.PASSES if j in passes else Use.DEAD)
+        for j, (link, operation) in enumerate(metagraph.choices)
+        if operation is not EMPTY
+    )
+
+
+def path_lines(metagraph: MetaGraph) -> list[str]:
+    """The longest meta paths, one a line, as in `venue -publishes-> paper -written_by-> author`."""
+    paths = metagraph.longest_paths()
+    own = f"{metagraph.target} (own features)"
+    shown = [(p[0].source if p else own) + "".join(f" -{r.name}-> {r.target}" for r in p) for p in paths[:MOST_PATHS]]
+    if len(paths) > MOST_PATHS:
+        shown.append(f"… and {len(paths) - MOST_PATHS} more")
+    return [clean(line) for line in shown] or ["none: nothing reaches the target"]
+
+
+def title(metagraph: MetaGraph) -> str:
+    """The heading of a drawing."""
+    states = "1 state" if metagraph.depth == 1 else f"{metagraph.depth} states"
+    return clean(f"meta graph for '{metagraph.target}', {states}")
+
+
+def clean(text: str) -> str:
+    """Names come from files: what cannot be printed (line breaks, terminal codes) becomes a blank."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def looks(metagraphs: Sequence[MetaGraph]) -> Look:
+    """How operations look: one colour a relation, the same in all meta graphs that are drawn together."""
+    sending = (m.operation for metagraph in metagraphs for m in marks_of(metagraph) if m.use is Use.SENDS)
+    colours = {relation: PALETTE[n % len(PALETTE)] for n, relation in enumerate(dict.fromkeys(sending))}
+
+    def look(mark: Mark) -> tuple[str, str, str]:
+        if mark.use is Use.SENDS:
+            return colours[mark.operation], DARK, "solid"
+        return (GREY, GREY, "dashed") if mark.use is Use.PASSES else (FAINT, DIM, "dotted")
+
+    return look
+
+
+def wrap(text: str, columns: int, indent: str) -> list[str]:
+    """Break a line that is too long; what follows is indented."""
+    return textwrap.wrap(
+        text, columns, initial_indent="  ", subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )

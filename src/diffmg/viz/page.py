@@ -1,0 +1,116 @@
+"""The page of one run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from diffmg.core.files import write_text
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.run import Run, read_history, read_run
+from diffmg.viz import draw_all
+from diffmg.viz.curves import curves_svg
+
+REPORT = "report.html"
+STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c1c1c; background: #fff; max-width: 62rem;
+       margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; } td, th { padding: .25rem .9rem .25rem 0; text-align: left; }
+th { border-bottom: 1px solid #bbb; } td.number { font-variant-numeric: tabular-nums; }
+svg { max-width: 100%; height: auto; } svg.curves { width: 40rem; font: 11px system-ui, sans-serif; }
+.chosen { font-weight: 600; } .note { color: #555; }
+"""
+
+
+def write_report(folder: Path) -> Path:
+    """Write `report.html` into a run folder; it needs no other file and no network."""
+    path = folder / REPORT
+    write_text(path, page(read_run(folder), folder))
+    return path
+
+
+def page(run: Run, folder: Path) -> str:
+    """The report as HTML."""
+    title = f"{run.plan.get('data') or 'own network'}: {' and '.join(run.data['target_types'])}"
+    parts = [
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>diffmg: {escape(title)}</title>',
+        f"<style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
+        f'<p class="note">{escape(_what_was_done(run))}</p>',
+        *_section("Scores", _scores(run)),
+        *_section("Meta graph", draw_all(run.metagraphs, "svg") if run.metagraphs else ""),
+        *_section("Candidates", _candidates(run)),
+        *_section("Learning curves", _curves(run, folder)),
+        *_section("Provenance", _provenance(run)),
+        "</body></html>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _what_was_done(run: Run) -> str:
+    plan = run.plan
+    searched = f"strategy {plan['strategy']}, {plan['search_seeds']} search seeds"
+    how = "given meta graphs" if plan["metagraphs"] else searched
+    if plan.get("baseline"):
+        how = f"baseline {plan['baseline']}"
+    return f"{run.status}: {how}, {plan['repeats']} training(s), chosen by validation {run.metric}."
+
+
+def _section(title: str, body: str) -> list[str]:
+    return [f"<h2>{escape(title)}</h2>", body] if body else []
+
+
+def _scores(run: Run) -> str:
+    names = list(run.trained[0].val) if run.trained else []
+    rows = [[name, _mean_std(run, "val", name), _mean_std(run, "test", name)] for name in names]
+    return table(["score", "validation", f"test (n = {len(run.trained)})"], rows)
+
+
+def _mean_std(run: Run, part: str, name: str) -> str:
+    mean, std = run.mean(part, name), run.std(part, name)  # type: ignore[arg-type]
+    if math.isnan(mean):
+        return "none"
+    return f"{mean:.4f}" if math.isnan(std) else f"{mean:.4f} ± {std:.4f}"
+
+
+def _candidates(run: Run) -> str:
+    if len(run.candidates) < 2:
+        return ""
+    rows = [
+        [str(i) + (" (chosen)" if i == run.chosen else ""), f"{c.val_score:.4f}", _paths(c.metagraphs)]
+        for i, c in enumerate(run.candidates)
+    ]
+    return table(["search seed", f"validation {run.metric}", "longest meta paths"], rows)
+
+
+def _paths(metagraphs: Sequence[MetaGraph]) -> str:
+    texts = []
+    for metagraph in metagraphs:
+        paths = metagraph.longest_paths()
+        texts += [" · ".join(r.name for r in path) or "own features" for path in paths]
+    return "; ".join(texts)
+
+
+def _curves(run: Run, folder: Path) -> str:
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for record in read_history(folder):
+        curves.setdefault(record["phase"], []).append((record["epoch"], record["val_score"]))
+    return curves_svg(curves, "epoch", f"validation {run.metric}")
+
+
+def _provenance(run: Run) -> str:
+    rows = [["device", run.device], *([f"version of {k}", str(v)] for k, v in run.versions.items())]
+    rows += [[f"seconds, {phase}", f"{seconds:.2f}"] for phase, seconds in run.seconds.items()]
+    rows += [["hash of the network", str(run.data["graph"])], ["hash of the task", str(run.data["task"])]]
+    rows += [["seed", str(run.plan["seed"])]]
+    return table(["", ""], rows)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table; all cells are escaped."""
+    lines = ["<table><tr>" + "".join(f"<th>{escape(h)}</th>" for h in head) + "</tr>"]
+    lines += ["<tr>" + "".join(f'<td class="number">{escape(c)}</td>' for c in row) + "</tr>" for row in rows]
+    return "\n".join([*lines, "</table>"])

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from diffmg import memory
+from diffmg.core.engine import Engine
+from diffmg.core.run import metagraphs_to_dict, read_metagraphs
+from diffmg.core.settings import Settings
+from diffmg.datasets import DATASETS, load_dataset
+from diffmg.engine.memory import in_words, needs
+from run_files import Answer, diffmg, read
+
+CPU = torch.device("cpu")
+GIGABYTE = 10**9
+TINY = ("-s", "max_epochs=3", "-s", "dim=8")
+
+
+@pytest.fixture(autouse=True)
+def a_gigabyte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that is free, on every machine."""
+    monkeypatch.setattr(memory, "free_bytes", lambda device: GIGABYTE)
+
+
+def planned(*arguments: object) -> Answer:
+    answer = diffmg("plan", *arguments, "--device", "cpu")
+    assert answer.code == 0, answer.err
+    return answer
+
+
+def rows(answer: Answer) -> dict[str, list[str]]:
+    """The table's cells by what is in the first column."""
+    lines = (re.split(r"\s*[│┃]\s*", line.strip(" │┃")) for line in answer.out.splitlines() if line[:1] in "│┃")
+    return {name: cells for name, *cells in lines}
+
+
+def estimates(data: str, settings: Settings, **switches: Any) -> list[dict[str, int]]:
+    """What a search and a training take, by part."""
+    problem = load_dataset(data).to(CPU, Engine(**switches))
+    return [dict(needs(problem, settings, 4, CPU, search=search).parts) for search in (True, False)]
+
+
+def assert_table(answer: Answer, wanted: list[dict[str, int]]) -> None:
+    """The cells are the estimate, part by part, and together."""
+    together = [in_words(sum(parts.values())) for parts in wanted]
+    parts = {name: [in_words(parts[name]) for parts in wanted] for name in wanted[0]}
+    assert rows(answer) == {"memory": ["search", "training"]} | parts | {"together, about": together}
+
+
+def test_a_plan_says_what_a_search_and_a_training_take() -> None:
+    answer = planned("academic:2000")
+    assert_table(answer, estimates("academic:2000", Settings()))
+    edges = sum(a.nnz for a in load_dataset("academic:2000").graph.adjacency.values())
+    assert f"2000 nodes, {edges} edges, d = 64, K = 4" in answer.out
+    assert re.search(r"^cpu, \d+ threads: 1\.0 GB free$", answer.out, re.MULTILINE)
+    assert answer.out.endswith("search: fits, all columns at once\ntraining: fits, all columns at once\n")
+
+
+def test_switches_and_settings_are_counted_in() -> None:
+    answer = planned("shop:2000", "--engine", "columns=16", "-s", "dim=32")
+    assert_table(answer, estimates("shop:2000", Settings(dim=32), columns=16))
+    assert "d = 32, K = 4" in answer.out
+    assert answer.out.count("fits, 16 columns at a time, recomputed for the backward pass\n") == 2
+
+
+def test_the_depth_and_the_seed_of_made_data_are_counted_in() -> None:
+    deep = planned("academic:400", "--depth", 6, "--data-seed", 1)
+    problem = load_dataset("academic:400", seed=1)
+    parts = needs(problem, Settings(), 6, CPU, search=True).parts
+    assert rows(deep)["other states"][0] == in_words(parts["other states"])
+    assert f"{sum(a.nnz for a in problem.graph.adjacency.values())} edges, d = 64, K = 6" in deep.out
+
+
+def test_where_memory_is_short_the_plan_says_how_many_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Just enough for a training with 8 columns at a time, in which a search has room for 16."""
+    totals = {c: [sum(e.values()) for e in estimates("shop:2000", Settings(), columns=c)] for c in (8, 16, 32)}
+    enough = totals[8][1]
+    assert totals[16][0] < enough < min(totals[32][0], totals[16][1])
+    monkeypatch.setattr(memory, "free_bytes", lambda device: int(enough / memory.SPARE) + 2)
+    answer = planned("shop:2000")
+    assert "search: fits, 16 columns at a time, recomputed for the backward pass\n" in answer.out
+    assert "training: fits, 8 columns at a time, recomputed for the backward pass\n" in answer.out
+
+
+def test_what_is_free_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_bytes", lambda device: None)
+    answer = planned("academic:400")
+    assert ": unknown free\n" in answer.out
+    assert answer.out.count("fits, all columns at once") == 2
+
+
+@pytest.mark.parametrize("command", [["plan"], ["fit"], ["train", "--metagraph", "m.json"], ["search"]], ids=str)
+def test_not_enough_memory_is_bad_input_and_leaves_nothing(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_planted(Path("m.json"))
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 10_000)
+    word, *more = command
+    out = [] if word == "plan" else ["--out", "run"]
+    answer = diffmg(word, "academic:2000", *more, *out, "--device", "cpu")
+    assert answer.code == 2
+    work = {"train": "training", "fit": "(search|training)"}.get(word, "search")
+    assert re.search(
+        rf"error: the {work} must fit into 10\.0 kB of free memory \(cpu\), but got an estimate of ", answer.err
+    )
+    assert f"lower dim (64) or the depth ({2 if word == 'train' else 4})" in answer.err
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+
+
+BAD_SWITCHES = [
+    ("colums=8", "unknown switch of the engine: 'colums'; did you mean 'columns'? Known: capture, columns, fused"),
+    ("columns", "an option is written KEY=VALUE, but got 'columns'"),
+    ("columns=-1", "`columns >= 0` must hold, but got"),
+    ("columns=some", "`columns` must be a whole number, but got columns='some'"),
+    ("storage=float16", "`storage` must be one of 'float32', 'bfloat16', but got storage='float16'"),
+    ("fused=yes", "`fused` must be true or false, but got fused='yes'"),
+]
+
+
+@pytest.mark.parametrize(("switch", "words"), BAD_SWITCHES, ids=[switch for switch, _ in BAD_SWITCHES])
+@pytest.mark.parametrize("command", [["plan"], ["fit"], ["train", "--metagraph", "m.json"], ["search"]], ids=str)
+def test_a_bad_switch_is_named_by_every_command(
+    command: list[str], switch: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_planted(Path("m.json"))
+    word, *more = command
+    answer = diffmg(word, "academic:120", *more, "--engine", switch)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.startswith("error: ")
+    assert words in answer.err
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["acadmic"], "unknown data set 'acadmic'; did you mean 'academic'?"),
+        (["academic:120", "--depth", "0"], "`depth >= 1` must hold"),
+        (["academic:120", "-s", "dims=3"], "unknown training setting 'dims'; did you mean 'dim'?"),
+        (["academic:120", "--device", "tpu"], "unknown device 'tpu'"),
+    ],
+)
+def test_other_bad_input_is_named(arguments: list[str], words: str) -> None:
+    answer = diffmg("plan", *arguments)
+    assert answer.code == 2
+    assert words in answer.err
+
+
+def test_data_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    assert diffmg("plan", "dblp", "--data-root", tmp_path).code == 3
+
+
+def write_planted(file: Path) -> Path:
+    file.write_text(json.dumps(metagraphs_to_dict(DATASETS.get("academic").planted)))
+    return file
+
+
+@pytest.mark.parametrize("command", ["fit", "train"])
+def test_the_switches_of_a_run_are_in_its_plan(command: str, tmp_path: Path) -> None:
+    arguments: list[object] = ["--engine", "columns=4", "--engine", "storage=bfloat16", *TINY]
+    if command == "train":
+        arguments += ["--metagraph", write_planted(tmp_path / "m.json")]
+    else:
+        arguments += ["-o", "epochs=2", "--search-seeds", 1]
+    answer = diffmg(command, "academic:120", "--out", tmp_path / "run", *arguments)
+    assert answer.code == 0, answer.err
+    switches = {"fused": True, "capture": True, "storage": "bfloat16", "columns": 4}
+    assert read(tmp_path / "run")["plan"]["engine"] == switches
+
+
+def test_a_search_takes_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Engine] = []
+    plain = memory.fitted
+
+    def noted(problem: Any, *given: Any, **options: Any) -> Engine:
+        seen.append(plain(problem, *given, **options))
+        return seen[-1]
+
+    monkeypatch.setattr(memory, "fitted", noted)
+    files = [tmp_path / "all.json", tmp_path / "some.json"]
+    for file, more in zip(files, ([], ["--engine", "columns=4"]), strict=True):
+        answer = diffmg("search", "academic:120", "--out", file, "-o", "epochs=3", "-s", "dim=8", *more)
+        assert answer.code == 0, answer.err
+    assert seen == [Engine(), Engine(columns=4)]
+    assert read_metagraphs(files[0]) == read_metagraphs(files[1])

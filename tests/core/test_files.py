@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from diffmg.core.errors import DiffmgError
+from diffmg.core.files import make_folder, read_json, write_atomically, write_json, write_text
+
+
+def raises_os(number: int) -> Callable[..., object]:
+    def act(*_: object, **__: object) -> object:
+        raise OSError(number, os.strerror(number))
+
+    return act
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A file that was written before."""
+    path = tmp_path / "notes.txt"
+    write_text(path, "old")
+    return path
+
+
+def test_text_is_written_whole_and_replaces_what_was_there(old: Path) -> None:
+    write_text(old, "new ä")
+    assert old.read_bytes() == "new ä".encode()
+
+
+def test_a_written_file_can_be_read_by_others(old: Path) -> None:
+    assert stat.S_IMODE(old.stat().st_mode) == 0o644
+
+
+def test_json_keeps_values_and_ends_in_a_newline(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    write_json(path, {"a": [1, 0.1, None, "ä"]})
+    assert read_json(path, "it") == {"a": [1, 0.1, None, "ä"]}
+    assert path.read_text(encoding="utf-8").endswith("}\n")
+
+
+@pytest.mark.parametrize(("number", "words"), [(errno.ENOSPC, "No space left"), (errno.EACCES, "Permission denied")])
+@pytest.mark.parametrize("step", ["mkstemp", "write", "replace"])
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    step: str, number: int, words: str, old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = {"mkstemp": (tempfile, "mkstemp"), "write": (Path, "write_text"), "replace": (Path, "replace")}[step]
+    monkeypatch.setattr(*place, raises_os(number))
+    with pytest.raises(DiffmgError, match=rf"could not write '.*notes.txt': {words}.*; free some space"):
+        write_text(old, "new")
+    monkeypatch.undo()
+    assert old.read_text() == "old"
+    assert os.listdir(old.parent) == ["notes.txt"]  # noqa: PTH208
+
+
+def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(old: Path) -> None:
+    def stop(path: Path) -> None:
+        path.write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(old, stop)
+    assert old.read_text() == "old"
+    assert [p.name for p in old.parent.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("path", ["/proc/diffmg-notes.txt", "no/such/folder/notes.txt"])
+def test_a_place_that_cannot_be_written_is_named(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DiffmgError, match=rf"could not write '{path}'.*choose a place you may write to"):
+        write_text(Path(path), "new")
+
+
+def test_a_folder_in_the_way_of_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(DiffmgError, match=r"could not write '.*taken': Is a directory"):
+        write_text(tmp_path / "taken", "new")
+    assert [p.name for p in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_file_in_the_way_of_a_folder_is_named(old: Path) -> None:
+    with pytest.raises(DiffmgError, match=r"could not write '.*notes.txt/sub': Not a directory"):
+        make_folder(old / "sub")
+
+
+def test_a_folder_is_made_with_its_parents(tmp_path: Path) -> None:
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_a_link_to_a_file_stays_a_link(old: Path) -> None:
+    link = old.with_name("link.txt")
+    link.symlink_to(old)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert old.read_text() == "new"
+
+
+@pytest.mark.parametrize("bad", [b"", b"{", b"\xff\xfe", b"not json"])
+def test_what_is_not_json_is_named_with_the_place(bad: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(bad)
+    with pytest.raises(DiffmgError, match=r"the notes must be JSON, but got '.*a\.json', which is not"):
+        read_json(path, "the notes")
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DiffmgError, match=r"the notes must exist, but got no file at '.*gone'"):
+        read_json(tmp_path / "gone", "the notes")
+    with pytest.raises(DiffmgError, match=r"the notes must be a file, but got the folder"):
+        read_json(tmp_path, "the notes")

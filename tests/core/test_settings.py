@@ -1,0 +1,38 @@
+import pytest
+
+from diffmg.core.errors import DiffmgError
+from diffmg.core.settings import Settings
+
+
+def test_defaults_hold():
+    assert Settings() == Settings(dim=64, select="score", patience=30)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"dim": 0}, "dim >= 1"),
+        ({"lr": 0.0}, "lr > 0"),
+        ({"lr": float("nan")}, "lr > 0"),
+        ({"weight_decay": -0.1}, "weight_decay >= 0"),
+        ({"dropout": 1.0}, "0 <= dropout < 1"),
+        ({"dropout": -0.1}, "0 <= dropout < 1"),
+        ({"max_epochs": 0}, "max_epochs >= 1"),
+        ({"patience": 0}, "patience >= 1 or None"),
+    ],
+)
+def test_rules_are_checked_with_the_value_shown(wrong, rule):
+    ((name, value),) = wrong.items()
+    with pytest.raises(DiffmgError, match=rf"`{rule}` must hold, but got .*{name}={value!r}"):
+        Settings(**wrong)
+
+
+@pytest.mark.parametrize("right", [{"patience": None}, {"patience": 1}, {"dropout": 0.0}, {"weight_decay": 0.0}])
+def test_edges_of_the_rules_are_allowed(right):
+    ((name, value),) = right.items()
+    assert getattr(Settings(**right), name) == value
+
+
+def test_an_unknown_choice_lists_the_known():
+    with pytest.raises(DiffmgError, match="`select` must be one of 'loss', 'score', but got select='accuracy'"):
+        Settings(select="accuracy")

@@ -1,0 +1,101 @@
+"""Run folders for tests: the command line called in this process or another, folders compared byte for byte."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from diffmg.cli import main
+from diffmg.training import Epoch, Job
+
+WIDE = "1000"
+"""Columns of the terminal: a message stays on one line."""
+TINY = ("--search-seeds", "2", "--repeats", "2", "-o", "epochs=4", "-s", "max_epochs=4", "-s", "dim=8")
+"""Arguments of a fit that ends in no time and has every phase."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+def diffmg(*arguments: object, columns: str = WIDE) -> Answer:
+    """Run a command in this process; an exception that is no exit is a fault and comes through."""
+    out, err = io.StringIO(), io.StringIO()
+    argv = ["diffmg", *map(str, arguments)]
+    code: Any = 0
+    with (
+        mock.patch.object(sys, "argv", argv),
+        mock.patch.dict(os.environ, COLUMNS=columns),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    return Answer(code, out.getvalue(), err.getvalue())
+
+
+def fit(folder: Path, data: str = "academic:120", *arguments: object) -> Path:
+    """A finished run of the command `fit`."""
+    answer = diffmg("fit", data, "--out", folder, *(arguments or TINY))
+    assert answer.code == 0, answer.err
+    return folder
+
+
+def start(*arguments: object) -> subprocess.Popen[bytes]:
+    """Start Python in another process with the same number of threads."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """`run.json` as plain values."""
+    return json.loads((folder / "run.json").read_text(encoding="utf-8"))
+
+
+def content(folder: Path) -> Mapping[str, Any]:
+    """Everything in a finished run folder that must not depend on when or how it was computed."""
+    run = read(folder)
+    del run["seconds"]
+    names = ("metagraph.json", "model.safetensors", "history.jsonl")
+    return {"run.json": run} | {name: (folder / name).read_bytes() for name in names}
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    """Change fields of `run.json`."""
+    (folder / "run.json").write_text(json.dumps(read(folder) | changes), encoding="utf-8")
+
+
+class At:
+    """A watch that does something after one epoch of one phase, and notes the phases."""
+
+    def __init__(self, phase: str, epoch: int, act: Callable[[], object]) -> None:
+        self.phase, self.number, self.act = phase, epoch, act
+        self.phases: list[str] = []
+
+    def begin(self, phase: str, job: Job) -> None:
+        self.phases.append(phase)
+
+    def epoch(self, record: Epoch) -> None:
+        if (self.phases[-1], record.epoch) == (self.phase, self.number):
+            self.act()
+
+    def end(self) -> None:
+        pass
