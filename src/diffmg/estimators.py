@@ -1,4 +1,4 @@
-"""scikit-learn style front doors: hyper-parameters in the constructor, a network and a task in `fit`."""
+"""scikit-learn style front doors: hyper-parameters in the constructor, a problem in `fit`."""
 
 from __future__ import annotations
 
@@ -14,119 +14,119 @@ from sklearn.exceptions import NotFittedError
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
-from diffmg.core.plan import Plan, settings_from
+from diffmg.core.method import Method
+from diffmg.core.run import Run, read_run
 from diffmg.core.settings import Settings
+from diffmg.core.task import Task
 from diffmg.graph.network import HeteroGraph
 from diffmg.runs.folder import RunFolder
-from diffmg.runs.runner import Experiment, Outcome, load_outcome, save_outcome, score_on_test
-from diffmg.tasks import NodeClassification, Recommendation, Task
+from diffmg.runs.model import Model
+from diffmg.runs.runner import run
+from diffmg.runs.sources import make_plan
+from diffmg.tasks.node_classification import NodeClassification
 from diffmg.tasks.problem import Problem
-from diffmg.viz.page import write_report
+from diffmg.tasks.recommendation import Recommendation
+from diffmg.training.job import Watch
+from diffmg.viz import write_report
 
 
-class _MetaGraphEstimator(BaseEstimator):  # type: ignore[misc]
-    """Searches meta graphs, trains along them, keeps the best by validation."""
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """Fits a method to a problem and keeps the best model by validation; does what `diffmg fit` does."""
 
-    _role: ClassVar[str]
-    _kind: ClassVar[type[Task]]
+    _kind: ClassVar[str]
+    run_: Run
+    model_: Model
+    metagraphs_: tuple[MetaGraph, ...]
+    validation_score_: float
 
     def __init__(
         self,
         *,
-        strategy: str = "diffmg",
-        strategy_options: Mapping[str, Any] | None = None,
-        metagraphs: tuple[MetaGraph, ...] | None = None,
-        depth: int = 4,
-        search_seeds: int = 3,
-        settings: Mapping[str, Any] | None = None,
+        method: Method | str | None = None,
+        settings: Settings | Mapping[str, Any] | None = None,
+        repeats: int = 1,
         seed: int = 0,
         device: str = "auto",
     ) -> None:
-        """`settings` changes fields of `Settings`; given `metagraphs` are trained without a search."""
-        self.strategy = strategy
-        self.strategy_options = strategy_options
-        self.metagraphs = metagraphs
-        self.depth = depth
-        self.search_seeds = search_seeds
+        """`method` by name or as an object, such as `DiffMG(epsilon=0.3)`; `settings` change some of the defaults."""
+        self.method = method
         self.settings = settings
+        self.repeats = repeats
         self.seed = seed
         self.device = device
 
+    def fit(self, data: Problem | HeteroGraph, task: Task | None = None, *, watch: Watch | None = None) -> Self:
+        """Search, train and keep the best model by validation, on a problem, or on a network and a task."""
+        problem = self._problem(data, task)
+        options = {"repeats": self.repeats, "seed": self.seed, "device": self.device}
+        plan = make_plan(problem.source, self.method, None, self.settings, **options)  # type: ignore[arg-type]
+        return self._adopt(*run(plan, problem, watch=watch))
+
+    def score(self) -> float:
+        """The task's metric on the test part."""
+        model = self._model()
+        scores = model.scores("test")
+        if not scores:
+            raise DiffmgError(f"a score needs test labels, but got {model.problem.task.size('test')} of them")
+        return scores[model.problem.task.metric]
+
+    def predictions(self, ids: ArrayLike | None = None, **options: Any) -> Any:
+        """Answers with the ids they belong to, as a data frame: of pandas, or else of polars, or else of Arrow."""
+        return self._model().answers(ids, **options).frame()
+
     def save(self, path: Path | str) -> None:
-        """Write a run folder."""
+        """Write a run folder, which the command line reads too."""
+        model = self._model()
         folder = RunFolder.create(Path(path))
-        save_outcome(self._outcome(), folder)
+        folder.write(self.run_, self.run_.metagraphs, model)
         write_report(folder.path)
 
     @classmethod
-    def _check_task(cls, task: Task) -> None:
-        if not isinstance(task, cls._kind):
-            raise DiffmgError(f"a {cls._role} needs a {cls._kind.__name__} task, but got {type(task).__name__}")
-
-    def _fit(self, graph: HeteroGraph, task: Task) -> Self:
-        self._check_task(task)
-        plan = Plan(
-            data="",
-            metagraphs=tuple(self.metagraphs or ()),
-            strategy=self.strategy,
-            strategy_options=dict(self.strategy_options or {}),
-            depth=self.depth,
-            search_seeds=self.search_seeds,
-            seed=self.seed,
-            train=settings_from(Settings(), self.settings or {}),
-            device=self.device,
-        )
-        return self._adopt(Experiment(plan, Problem(graph, task)).execute())
-
-    def _adopt(self, outcome: Outcome) -> Self:
-        self.outcome_ = outcome
-        self.run_ = outcome.run
-        self.metagraphs_ = outcome.run.metagraphs
-        self.validation_score_ = outcome.run.candidates[outcome.run.chosen].val_score
-        return self
+    def load(cls, path: Path | str, data: Problem | HeteroGraph | None = None, task: Task | None = None) -> Self:
+        """Take up a saved run; its data are opened from where they were, unless they are given."""
+        path = Path(path)
+        plan, problem = read_run(path).plan, None if data is None else cls._problem(data, task)
+        model = Model.load(path, problem)
+        cls._check(model.task)
+        own = {"settings": plan.settings, "repeats": plan.repeats, "seed": plan.seed, "device": plan.device}
+        return cls(method=plan.method.make(), **own)._adopt(read_run(path), model)  # type: ignore[arg-type]
 
     @classmethod
-    def _load(cls, path: Path | str, graph: HeteroGraph, task: Task) -> Self:
-        cls._check_task(task)
-        outcome = load_outcome(Path(path), Problem(graph, task))
-        plan = Plan.from_dict(outcome.run.plan)
-        estimator = cls(
-            strategy=plan.strategy,
-            strategy_options=plan.strategy_options,
-            metagraphs=plan.metagraphs or None,
-            depth=plan.depth,
-            search_seeds=plan.search_seeds,
-            settings=outcome.run.plan["train"],
-            seed=plan.seed,
-            device=plan.device,
-        )
-        return estimator._adopt(outcome)
+    def _problem(cls, data: Problem | HeteroGraph, task: Task | None) -> Problem:
+        if isinstance(data, Problem) and task is not None:
+            raise DiffmgError(f"a problem has its task, but got another one beside it: {task!r}")
+        if not isinstance(data, Problem) and task is None:
+            raise DiffmgError(f"a problem, or a network and a task, must be given, but got only {type(data).__name__}")
+        problem = data if isinstance(data, Problem) else Problem(data, task)  # type: ignore[arg-type]
+        cls._check(type(problem.task))
+        return problem
 
-    def _outcome(self) -> Outcome:
-        if not hasattr(self, "outcome_"):
+    @classmethod
+    def _check(cls, task: type[Task]) -> None:
+        if task.estimator != cls.__name__:
+            raise DiffmgError(f"{cls.__name__} serves {cls._kind}, but got a task of {task.kind}; use {task.estimator}")
+
+    def _adopt(self, run: Run, model: Model) -> Self:
+        self.run_, self.model_, self.metagraphs_ = run, model, run.metagraphs
+        found = run.candidates[run.chosen].val_score if run.candidates else None
+        self.validation_score_ = float("nan") if found is None else found
+        return self
+
+    def _model(self) -> Model:
+        if not hasattr(self, "model_"):
             raise NotFittedError(f"{type(self).__name__} must be fitted first; call `fit` or `load`")
-        return self.outcome_
-
-    def _test_score(self) -> float:
-        outcome = self._outcome()
-        scores = score_on_test(outcome.problem, outcome.outputs())
-        if not scores:
-            raise DiffmgError(
-                f"a score needs test labels, but got a task with {outcome.problem.task.size('test')} of them"
-            )
-        return scores[outcome.problem.task.metric]
+        return self.model_
 
 
-class MetaGraphClassifier(_MetaGraphEstimator):
+class MetaGraphClassifier(Estimator):
     """Labels the nodes of one type."""
 
-    _role, _kind = "classifier", NodeClassification
+    _kind = "classification"
 
-    def fit(self, graph: HeteroGraph, task: NodeClassification) -> Self:
-        """Search, train and keep the best model by validation."""
-        self._fit(graph, task)
-        self.classes_ = np.asarray(task.classes)
-        return self
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of the columns of `predict_proba`."""
+        return np.asarray(self._task().classes)
 
     def predict(self, ids: ArrayLike | None = None) -> NDArray[Any]:
         """The class of each node (all nodes of the target type, or those with these ids).
@@ -141,36 +141,21 @@ class MetaGraphClassifier(_MetaGraphEstimator):
         """Probability of each class, one row per node."""
         return np.asarray(self._task().probabilities(self._logits(ids)).numpy(force=True))
 
-    def score(self) -> float:
-        """The task's metric on the test part."""
-        return self._test_score()
-
-    @classmethod
-    def load(cls, path: Path | str, graph: HeteroGraph, task: NodeClassification) -> Self:
-        """Take up a saved run, on the network and task it was for."""
-        estimator = cls._load(path, graph, task)
-        estimator.classes_ = np.asarray(task.classes)
-        return estimator
-
     def _task(self) -> NodeClassification:
-        task = self._outcome().problem.task
+        task = self._model().problem.task
         assert isinstance(task, NodeClassification)
         return task
 
     def _logits(self, ids: ArrayLike | None) -> Any:
-        outcome, task = self._outcome(), self._task()
-        logits = outcome.outputs()[0]
-        return logits if ids is None else logits[outcome.problem.graph.index_of(task.target, ids)]
+        model = self._model()
+        logits = model.outputs[0]
+        return logits if ids is None else logits[model.problem.graph.index_of(self._task().target, ids)]
 
 
-class MetaGraphRecommender(_MetaGraphEstimator):
+class MetaGraphRecommender(Estimator):
     """Recommends nodes of one type to nodes of another."""
 
-    _role, _kind = "recommender", Recommendation
-
-    def fit(self, graph: HeteroGraph, task: Recommendation) -> Self:
-        """Search, train and keep the best model by validation."""
-        return self._fit(graph, task)
+    _kind = "recommendation"
 
     def recommend(
         self, ids: ArrayLike | None = None, k: int = 10, *, exclude_seen: bool = True
@@ -180,39 +165,28 @@ class MetaGraphRecommender(_MetaGraphEstimator):
         `exclude_seen` leaves out what a user is known to have chosen, in the network or in training; where fewer
         than k items remain, the rest of the row has score -inf.
         """
-        if k < 1:
-            raise DiffmgError(f"`k >= 1` must hold, but got k={k}")
-        outcome, task = self._outcome(), self._task()
-        graph = outcome.problem.graph
+        model, task = self._model(), self._task()
+        graph = model.problem.graph
         users = np.arange(task.shape[0]) if ids is None else graph.index_of(task.user, ids)
-        items, scores = task.top(outcome.outputs(), users, k, task.known() if exclude_seen else None)
+        items, scores = task.recommend(model.outputs, users, k, exclude_seen=exclude_seen)
         return graph.ids_of(task.item)[items], scores
 
     def predict(self, pairs: ArrayLike) -> NDArray[np.float32]:
         """The score of each (user id, item id): higher is likelier."""
-        outcome, task = self._outcome(), self._task()
+        model, task = self._model(), self._task()
         rows = np.asarray(pairs)
         if rows.ndim != 2 or rows.shape[1] != 2:
             raise DiffmgError(f"pairs must be rows (user id, item id), but got shape {rows.shape}")
-        graph = outcome.problem.graph
+        graph = model.problem.graph
         users, items = graph.index_of(task.user, rows[:, 0]), graph.index_of(task.item, rows[:, 1])
-        z_user, z_item = outcome.outputs()
+        z_user, z_item = model.outputs
         return np.asarray((z_user[users] * z_item[items]).sum(dim=1).numpy(force=True))
 
     def predict_proba(self, pairs: ArrayLike) -> NDArray[np.float32]:
         """The probability that each (user id, item id) is chosen, by the loss the model was trained with."""
         return np.asarray(expit(self.predict(pairs)))
 
-    def score(self) -> float:
-        """The task's metric on the test part."""
-        return self._test_score()
-
-    @classmethod
-    def load(cls, path: Path | str, graph: HeteroGraph, task: Recommendation) -> Self:
-        """Take up a saved run, on the network and task it was for."""
-        return cls._load(path, graph, task)
-
     def _task(self) -> Recommendation:
-        task = self._outcome().problem.task
+        task = self._model().problem.task
         assert isinstance(task, Recommendation)
         return task

@@ -1,4 +1,4 @@
-"""A kit that every baseline passes; run it over one of your own: `for check in CHECKS: check(baseline, problem)`.
+"""A kit that every method passes; run it over one of your own: `for check in CHECKS: check(method, problem)`.
 
 Each check raises AssertionError with what was expected. `problems()` makes small problems with all that is awkward:
 isolated nodes, a type without features, relations within one type, one and two target types.
@@ -14,14 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diffmg.core.method import Method
 from diffmg.core.settings import Settings
+from diffmg.core.task import Part
 from diffmg.engine.randomness import generator
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines import Baseline
-from diffmg.tasks import NodeClassification, Recommendation, Task
-from diffmg.tasks._base import Part
+from diffmg.tasks import NodeClassification, Recommendation
 from diffmg.tasks.problem import Problem
-from diffmg.tasks.recommendation import Labelled
 from diffmg.training import ModelTraining
 
 SETTINGS = Settings(dim=8, max_epochs=3, patience=None, dropout=0.3)
@@ -33,9 +32,9 @@ def problems() -> dict[str, Problem]:
     return {"classification": _classification(), "recommendation": _recommendation()}
 
 
-def gives_outputs_of_the_right_shape(baseline: Baseline, problem: Problem) -> None:
+def gives_outputs_of_the_right_shape(method: Method, problem: Problem) -> None:
     """Logits for every node of the labelled type, or representations of users and items that can be multiplied."""
-    outputs = _outputs(_built(baseline, problem), problem)
+    outputs = _outputs(_built(method, problem), problem)
     rows = [problem.graph.num_nodes[t] for t in problem.task.target_types]
     assert [len(z) for z in outputs] == rows, f"one row per target node must come out, {rows}, not {outputs}"
     widths = {z.shape[1] for z in outputs}
@@ -44,9 +43,9 @@ def gives_outputs_of_the_right_shape(baseline: Baseline, problem: Problem) -> No
     assert all(z.isfinite().all() for z in outputs), "every output must be a finite number"
 
 
-def has_a_gradient_for_every_parameter(baseline: Baseline, problem: Problem) -> None:
+def has_a_gradient_for_every_parameter(method: Method, problem: Problem) -> None:
     """What the loss cannot reach should not be there."""
-    model = _built(baseline, problem).train()
+    model = _built(method, problem).train()
     problem.task.loss(model(problem.graph, generator=generator("cpu", 0, "dropout")), "train").backward()  # type: ignore[no-untyped-call]
     without = [name for name, p in model.named_parameters() if p.grad is None]
     assert not without, f"every parameter must get a gradient, but {without} got none"
@@ -54,10 +53,10 @@ def has_a_gradient_for_every_parameter(baseline: Baseline, problem: Problem) -> 
     assert any(p.grad is not None and p.grad.any() for p in model.parameters()), "some gradient must not be zero"
 
 
-def follows_from_its_seed(baseline: Baseline, problem: Problem) -> None:
+def follows_from_its_seed(method: Method, problem: Problem) -> None:
     """The same seed, the same model; another seed, another one; nothing is drawn from torch's own stream."""
     before = torch.get_rng_state()
-    one, same, other = (_built(baseline, problem, seed) for seed in (1, 1, 2))
+    one, same, other = (_built(method, problem, seed) for seed in (1, 1, 2))
     assert torch.equal(before, torch.get_rng_state()), "building a model must not touch torch's own random stream"
     first, second = one.state_dict(), same.state_dict()
     assert all(torch.equal(first[name], second[name]) for name in first), "the same seed must give the same parameters"
@@ -70,9 +69,9 @@ def follows_from_its_seed(baseline: Baseline, problem: Problem) -> None:
         )
 
 
-def draws_dropout_from_the_given_stream(baseline: Baseline, problem: Problem) -> None:
+def draws_dropout_from_the_given_stream(method: Method, problem: Problem) -> None:
     """While training, the same stream gives the same outputs; without it nothing is random."""
-    model, before = _built(baseline, problem).train(), torch.get_rng_state()
+    model, before = _built(method, problem).train(), torch.get_rng_state()
     one, same = (model(problem.graph, generator=generator("cpu", 3, "dropout")) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(one, same, strict=True)), "the same stream must drop the same entries"
     assert torch.equal(before, torch.get_rng_state()), "dropout must come from the given stream"
@@ -80,25 +79,26 @@ def draws_dropout_from_the_given_stream(baseline: Baseline, problem: Problem) ->
     assert all(torch.equal(a, b) for a, b in zip(*quiet, strict=True)), "evaluation must not be random"
 
 
-def can_be_stored(baseline: Baseline, problem: Problem) -> None:
-    """Parameters alone, put into another model from the same seed, give the same outputs."""
-    model, other = _built(baseline, problem, 1), _built(baseline, problem, 1)
+def can_be_stored(method: Method, problem: Problem) -> None:
+    """The state, put into another model from the same seed, gives the same outputs."""
+    model, other = _built(method, problem, 1), _built(method, problem, 1)
     with torch.no_grad():
         for p in model.parameters():
             p.add_(0.01)
-    assert set(model.state_dict()) == {name for name, _ in model.named_parameters()}, "the state is the parameters"
+    parameters = {name for name, _ in model.named_parameters()}
+    assert parameters <= set(model.state_dict()), "every parameter must be part of the state"
     other.load_state_dict(model.state_dict())
     for a, b in zip(_outputs(model, problem), _outputs(other, problem), strict=True):
         assert torch.equal(a, b), "a stored and loaded model must give the same outputs"
 
 
-def never_reads_test_labels(baseline: Baseline, problem: Problem) -> None:
+def never_reads_test_labels(method: Method, problem: Problem) -> None:
     """Other test labels change nothing, and nobody asks for the test part while training."""
     histories: list[list[Any]] = []
-    for task in (problem.task, _with_other_test_labels(problem)):
+    for task in (problem.task, problem.task.with_other_test_labels()):
         sealed = replace(task, parts=_Sealed(task.parts))  # type: ignore[type-var, attr-defined]
         there = Problem(problem.graph, sealed)
-        training = ModelTraining(there, baseline.build(there, SETTINGS, 0), SETTINGS, 0)
+        training = ModelTraining(there, _built(method, there), SETTINGS, 0)
         histories.append([])
         while not training.done:
             histories[-1] += [(r.train_loss, r.val_loss, r.val_score) for r in training.advance()]
@@ -106,10 +106,10 @@ def never_reads_test_labels(baseline: Baseline, problem: Problem) -> None:
     assert histories[0] == histories[1], "test labels must not change training or outputs"
 
 
-def learns(baseline: Baseline, problem: Problem) -> None:
+def learns(method: Method, problem: Problem) -> None:
     """Training lowers the loss."""
     settings = replace(SETTINGS, max_epochs=30, dropout=0.0, weight_decay=0.0)
-    training = ModelTraining(problem, baseline.build(problem, settings, 0), settings, 0)
+    training = ModelTraining(problem, _built(method, problem, settings=settings), settings, 0)
     losses = []
     while not training.done:
         losses += [record.train_loss for record in training.advance()]
@@ -140,19 +140,13 @@ class _Sealed(dict[Part, Any]):
         return super().get(part, default)
 
 
-def _with_other_test_labels(problem: Problem) -> Task:
-    task = problem.task
-    if isinstance(task, NodeClassification):
-        labels = task.labels.clone()
-        labels[task.parts["test"]] = (labels[task.parts["test"]] + 1) % len(task.classes)
-        return replace(task, labels=labels)
-    assert isinstance(task, Recommendation)
-    test = task.parts["test"]
-    return replace(task, parts={**task.parts, "test": Labelled.of(test.pairs, 1 - test.labels)})
-
-
-def _built(baseline: Baseline, problem: Problem, seed: int = 0) -> nn.Module:
-    return baseline.build(problem, SETTINGS, seed)
+def _built(method: Method, problem: Problem, seed: int = 0, settings: Settings = SETTINGS) -> nn.Module:
+    """The network of what a search finds, from the same seed."""
+    method.check(problem, settings)
+    search = method.search(problem, settings, seed)
+    while not search.done:
+        search.advance()
+    return method.network(problem, settings, seed, search.found())
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS, Published, load_dataset
-from diffmg.engine.randomness import derive_seed
+from diffmg.core.seeds import derive_seed
 from diffmg.runs.runner import score_on_test
 from diffmg.tasks.problem import Problem
 from diffmg.training import Training

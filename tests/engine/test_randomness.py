@@ -2,7 +2,8 @@ from itertools import pairwise
 
 import torch
 
-from diffmg.engine.randomness import derive_seed, generator
+from diffmg.core.seeds import derive_seed
+from diffmg.engine.randomness import generator
 
 
 def test_seed_is_a_function_of_seed_and_purpose():

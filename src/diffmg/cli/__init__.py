@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
+from diffmg import __version__
 from diffmg.cli import (
-    bench,
     datasets,
     demo,
     describe,
@@ -15,11 +16,9 @@ from diffmg.cli import (
     fit,
     listing,
     memory,
-    reproduce,
     resume,
     search,
     show,
-    tune,
     use,
 )
 from diffmg.cli.common import errors, say
@@ -38,13 +37,11 @@ app = typer.Typer(
 for command in (
     demo.demo,
     fit.fit,
-    fit.train,
     search.search,
     resume.resume,
     resume.repeat,
     describe.describe,
     memory.plan,
-    tune.tune,
     export.export,
     use.score,
     use.predict,
@@ -55,8 +52,16 @@ for command in (
     app.command()(command)
 app.command("list")(listing.list_all)
 app.add_typer(datasets.app, name="datasets")
-app.add_typer(bench.app, name="bench")
-app.add_typer(reproduce.app, name="reproduce")
+
+
+@app.callback()
+def about(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and stop.")] = False,
+) -> None:
+    """Learning on heterogeneous networks without hand-made meta paths."""
+    if version:
+        say(f"diffmg {__version__}")
+        raise typer.Exit
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from typer.core import TyperCommand
 
 from diffmg.core.errors import DiffmgError
 
 if TYPE_CHECKING:
+    from diffmg.core.plan import Source
     from diffmg.core.run import Run
     from diffmg.training.job import Epoch, Job
 
@@ -51,11 +51,13 @@ DataRoot = Annotated[
 DataSeed = Annotated[int, typer.Option("--data-seed", help="Seed that draws made data.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of searches and trainings.")]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto for a GPU where there is one.")]
-StrategyName = Annotated[str, typer.Option("--strategy", help="How the meta graph is looked for; see `diffmg list`.")]
+MethodName = Annotated[
+    str | None, typer.Option("--method", "-m", help="A search or a rival; see `diffmg list`.", show_default="diffmg")
+]
 Options = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", "-o", metavar="KEY=VALUE", help="Option of the strategy; may be repeated.", show_default="none"
+        "--option", "-o", metavar="KEY=VALUE", help="Option of the method; may be repeated.", show_default="none"
     ),
 ]
 Settings = Annotated[
@@ -71,7 +73,13 @@ Switches = Annotated[
         show_default="the fastest that fits",
     ),
 ]
-Depth = Annotated[int, typer.Option("--depth", help="K, the number of states of a meta graph.")]
+Depth = Annotated[
+    int | None, typer.Option("--depth", help="K, states of a searched meta graph: -o depth=K.", show_default="4")
+]
+SearchSeeds = Annotated[
+    int | None,
+    typer.Option("--search-seeds", help="Searches from other seeds: -o search_seeds=N.", show_default="3"),
+]
 
 
 def say(text: str, where: Console = console) -> None:
@@ -93,33 +101,17 @@ def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
     return pairs
 
 
-def data_options(target: str | None, as_of: list[str] | None, on_unknown: str | None) -> dict[str, Any]:
-    """Options of own data that were given."""
+def source(name: str, target: str | None, as_of: list[str] | None, on_unknown: str | None, seed: int = 0) -> Source:
+    """Where the data are, as the options say."""
+    from diffmg.core.plan import Source
+
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
-    given = {"target": target, "as_of": times or None, "on_unknown": on_unknown}
-    return {name: value for name, value in given.items() if value is not None}
+    return Source(name, seed, target, times, on_unknown)
 
 
-class SeveralWords(TyperCommand):
-    """An option that may be repeated may also have several words: `--data A B` means `--data A --data B`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the option before each of its words."""
-        repeatable = {name for p in self.params if getattr(p, "multiple", False) for name in p.opts}
-        return super().parse_args(ctx, list(_spread(args, repeatable)))
-
-
-def _spread(words: list[str], repeatable: set[str]) -> Iterator[str]:
-    option, filled = "", False
-    for word in words:
-        if word.startswith("-"):
-            name, equals, _ = word.partition("=")
-            option, filled = name if name in repeatable else "", bool(equals)
-        elif option and filled:
-            yield option
-        else:
-            filled = True
-        yield word
+def method_options(option: list[str] | None, **short: int | None) -> dict[str, Any]:
+    """Options of a method: `--option` and those with a flag of their own."""
+    return {name: value for name, value in short.items() if value is not None} | parse_pairs(option)
 
 
 class ProgressWatch:
@@ -155,18 +147,15 @@ class ProgressWatch:
 
 
 def score_table(run: Run) -> Table:
-    """Validation and test scores of a run."""
+    """Scores of the model that is kept and, of several trainings, the mean of all."""
     several = len(run.trained) > 1
-    head = f"mean ± std of {len(run.trained)} trainings" if several else "one training"
-    table = Table("score", "validation", "test", title=f"scores, {head}", title_justify="left")
-    for name in run.trained[0].val if run.trained else ():
-        table.add_row(name, *(_cell(run, part, name) for part in ("val", "test")))
+    heads = ["score", "validation", "test", *([f"test, mean ± std of {len(run.trained)} trainings"] if several else [])]
+    table = Table(*heads, title="scores of the kept model", title_justify="left")
+    for name in run.scores("val"):
+        row = [name, *(_cell(run.scores(part).get(name)) for part in ("val", "test"))]
+        table.add_row(*row, *([f"{run.mean('test', name):.4f} ± {run.std('test', name):.4f}"] if several else []))
     return table
 
 
-def _cell(run: Run, part: str, name: str) -> str:
-    values = run.values(part, name)  # type: ignore[arg-type]
-    if not values:
-        return "-"
-    mean = run.mean(part, name)  # type: ignore[arg-type]
-    return f"{mean:.4f}" if len(values) == 1 else f"{mean:.4f} ± {run.std(part, name):.4f}"  # type: ignore[arg-type]
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

@@ -157,8 +157,6 @@ def _show_facts(card: Card) -> None:
 
 def _show_counts(card: Card, problem: Problem | None) -> None:
     """What the card says and, beside it, what is there."""
-    from diffmg.datasets import class_counts
-
     types = Table("node type", "card", "here", "features", "isolated", title="node types", title_justify="left")
     for node_type, count in card.nodes.items():
         types.add_row(node_type, str(count), *_found_nodes(problem, node_type))
@@ -167,7 +165,7 @@ def _show_counts(card: Card, problem: Problem | None) -> None:
         edges = "-" if problem is None else str(problem.graph.adjacency[relation].nnz)
         relations.add_row(relation.name, relation.source, relation.target, str(count), edges)
     labels = Table("part", "class", "card", "here", title="labels", title_justify="left")
-    found = {} if problem is None else class_counts(problem.task)
+    found = {} if problem is None else problem.task.counts()
     for part, classes in card.parts.items():
         for name, count in classes.items():
             labels.add_row(part, name, str(count), str(found[part][name]) if found else "-")
@@ -185,6 +183,4 @@ def _found_nodes(problem: Problem | None, node_type: str) -> tuple[str, str, str
 
 
 def _task_line(problem: Problem) -> str:
-    task = problem.task
-    parts = ", ".join(f"{part} {task.size(part)}" for part in ("train", "val", "test"))
-    return f"task: {type(task).__name__} on {', '.join(task.target_types)}; {parts}"
+    return f"task: {problem.task.describe()}"

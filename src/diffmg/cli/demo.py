@@ -12,6 +12,7 @@ from diffmg.cli import common
 from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
+    from diffmg.core.method import Method
     from diffmg.core.run import Run
     from diffmg.tasks.problem import Problem
 
@@ -27,34 +28,33 @@ def demo(
     """Search, train and score on a built-in network, beside a random meta graph and features alone."""
     import torch
 
-    from diffmg.core.plan import Plan
     from diffmg.datasets import DATASETS, load_dataset, parse_name
+    from diffmg.methods.search.features import FeaturesOnly
+    from diffmg.methods.search.random import RandomMetaGraph
     from diffmg.runs.folder import RunFolder
-    from diffmg.runs.runner import Experiment
-    from diffmg.viz import draw_all
-    from diffmg.viz.page import write_report
+    from diffmg.runs.runner import run
+    from diffmg.runs.sources import make_plan
+    from diffmg.viz import draw_all, write_report
 
     torch.set_num_threads(1)  # on a network this small threads cost more than they save, most of all on busy cores
     problem = load_dataset(name)
     say(f"{name}: {DATASETS.get(parse_name(name)[0]).summary}")
     folder = RunFolder.create(_free(out))
     watch = common.ProgressWatch(problem.task.metric)
-    run = Experiment(Plan(data=name, seed=seed, device=device), problem, folder, watch).execute().run
+    done, _ = run(make_plan(problem.source, seed=seed, device=device), problem, folder, watch)
     write_report(folder.path)
-    randoms = [_rival(problem, name, "random", seed + i, device) for i in range(RANDOM_DRAWS)]
-    features = _rival(problem, name, "features", seed, device)
-    say(draw_all(run.metagraphs, "text"))
-    console.print(_table(run, randoms, features))
+    randoms = [_rival(problem, RandomMetaGraph(search_seeds=1), seed + i, device) for i in range(RANDOM_DRAWS)]
+    features = _rival(problem, FeaturesOnly(), seed, device)
+    say(draw_all(done.metagraphs, "text"))
+    console.print(_table(done, randoms, features))
     say(f"run folder: {folder.path} (open report.html there)")
 
 
-def _rival(problem: Problem, name: str, strategy: str, seed: int, device: str) -> Run:
-    from diffmg.core.plan import Plan
-    from diffmg.runs.runner import Experiment
+def _rival(problem: Problem, method: Method, seed: int, device: str) -> Run:
+    from diffmg.runs.runner import run
+    from diffmg.runs.sources import make_plan
 
-    return (
-        Experiment(Plan(data=name, strategy=strategy, search_seeds=1, seed=seed, device=device), problem).execute().run
-    )
+    return run(make_plan(problem.source, method, seed=seed, device=device), problem)[0]
 
 
 def _table(run: Run, randoms: list[Run], features: Run) -> Table:

@@ -15,7 +15,6 @@ from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
     from diffmg.tables import Description
-    from diffmg.tables.description import ClassifyTable, RecommendTable
 
 
 def describe(
@@ -30,7 +29,7 @@ def describe(
     from diffmg.runs.sources import describe as make_description
     from diffmg.tables import write_description
 
-    description = make_description(data, common.data_options(target, as_of, None))
+    description = make_description(common.source(data, target, as_of, None))
     show_description(description)
     if out is not None:
         write_description(out, _placed(description, out.parent))
@@ -56,22 +55,5 @@ def show_description(description: Description) -> None:
     for name, relation in description.relations.items():
         relations.add_row(name, relation.source[0], relation.target[0], relation.table)
     console.print(relations)
-    for line in _task_lines(description.task):
+    for line in ["no task"] if description.task is None else description.task.lines():
         say(line)
-
-
-def _task_lines(task: ClassifyTable | RecommendTable | None) -> list[str]:
-    """The task in words."""
-    if task is None:
-        return ["no task"]
-    from diffmg.tables.description import RecommendTable
-
-    if isinstance(task, RecommendTable):
-        rating = f" by {task.rating} above {task.liked:g}" if task.rating else ""
-        return [f"task: recommend along {task.relation}{rating}; seed {task.seed}"]
-    shares = " / ".join(f"{share:g}" for share in task.shares)
-    split = f"split from column {task.split}" if task.split else f"random split {shares}, seed {task.seed}"
-    lines = [f"task: predict {', '.join(task.label)} of {task.target}; {split}"]
-    if task.held_back:
-        lines.append(f"held back, since they may tell the label: {', '.join(task.held_back)}")
-    return lines

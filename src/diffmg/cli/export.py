@@ -24,6 +24,6 @@ def export(
     from diffmg.runs.sources import open_problem
     from diffmg.tables.export import export_tables
 
-    options = common.data_options(target, as_of, on_unknown)
-    written = export_tables(open_problem(name, root=data_root, seed=data_seed, options=options), folder)
+    source = common.source(name, target, as_of, on_unknown, data_seed)
+    written = export_tables(open_problem(source, root=data_root), folder)
     say(f"written to {written}")

@@ -1,25 +1,35 @@
-"""Commands that train: fit, train."""
+"""The command that fits a method to data."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from diffmg.cli import common
-from diffmg.cli.running import (
-    BaselineName,
-    BaselineOptions,
-    MetaGraphFile,
-    Out,
-    Repeats,
-    SaveEvery,
-    SearchSeeds,
-    carry_out,
-    defaults,
-    given_metagraphs,
-)
+from diffmg.cli.common import console, say
+from diffmg.cli.describe import show_description
+
+if TYPE_CHECKING:
+    from diffmg.core.method import Method
+    from diffmg.core.plan import Plan, Source
+    from diffmg.runs.folder import RunFolder
+    from diffmg.tasks.problem import Problem
+
+Out = Annotated[
+    Path | None, typer.Option("--out", help="The run folder to write.", show_default="runs/NAME-METHOD-seedSEED")
+]
+MetaGraphFile = Annotated[
+    str | None,
+    typer.Option(
+        "--metagraph",
+        help="Train this meta graph file, or 'published' for the authors'.",
+        show_default="search for one",
+    ),
+]
+Repeats = Annotated[int, typer.Option("--repeats", help="Trainings of what was chosen; the best is kept.")]
+SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]
 
 
 def fit(
@@ -28,14 +38,12 @@ def fit(
     seed: common.Seed = 0,
     device: common.Device = "auto",
     engine: common.Switches = None,
-    strategy: common.StrategyName = "diffmg",
+    method: common.MethodName = None,
     option: common.Options = None,
     setting: common.Settings = None,
     metagraph: MetaGraphFile = None,
-    baseline: BaselineName = "",
-    baseline_option: BaselineOptions = None,
-    depth: common.Depth = 4,
-    search_seeds: SearchSeeds = 3,
+    depth: common.Depth = None,
+    search_seeds: common.SearchSeeds = None,
     repeats: Repeats = 1,
     target: common.Target = None,
     as_of: common.AsOf = None,
@@ -44,63 +52,78 @@ def fit(
     data_seed: common.DataSeed = 0,
     save_every: SaveEvery = 5.0,
 ) -> None:
-    """Search a meta graph (or take a rival), train it, score it, and write a run folder."""
-    from diffmg.core.plan import Plan, engine_from
-    from diffmg.runs.sources import plain_name
+    """Fit a method: search a meta graph (or take a rival), train it, score it, and write a run folder."""
+    from diffmg.core.engine import Engine
+    from diffmg.runs.sources import make_plan
 
-    strategy_options, train = defaults(name, "" if baseline else strategy, None if baseline else option, setting)
-    plan = Plan(
-        data=name,
-        data_seed=data_seed,
-        data_options=common.data_options(target, as_of, on_unknown),
-        metagraphs=given_metagraphs(name, metagraph),
-        baseline=baseline,
-        baseline_options=common.parse_pairs(baseline_option),
-        strategy=strategy,
-        strategy_options=strategy_options,
-        depth=depth,
-        search_seeds=search_seeds,
+    source = common.source(name, target, as_of, on_unknown, data_seed)
+    plan = make_plan(
+        source,
+        _given(source, metagraph, method) or method,
+        common.method_options(option, depth=depth, search_seeds=search_seeds),
+        common.parse_pairs(setting),
         repeats=repeats,
         seed=seed,
-        train=train,
         device=device,
-        engine=engine_from(common.parse_pairs(engine)),
+        engine=Engine.of(common.parse_pairs(engine)),
     )
-    how = baseline or ("given" if metagraph else strategy)
-    path = out or Path("runs") / f"{plain_name(name)}-{how}-seed{seed}"
-    carry_out(plan, path, data_root, save_every)
+    path = out or Path("runs") / f"{source.label}-{plan.method.name}-seed{seed}"
+    fit_in_new_folder(plan, path, data_root, save_every)
 
 
-def train(
-    name: common.Name,
-    metagraph: Annotated[str, typer.Option("--metagraph", help="A meta graph file, or 'published' for the authors'.")],
-    out: Out = None,
-    seed: common.Seed = 0,
-    device: common.Device = "auto",
-    engine: common.Switches = None,
-    setting: common.Settings = None,
-    repeats: Repeats = 1,
-    target: common.Target = None,
-    as_of: common.AsOf = None,
-    on_unknown: common.OnUnknown = None,
-    data_root: common.DataRoot = None,
-    data_seed: common.DataSeed = 0,
-    save_every: SaveEvery = 5.0,
-) -> None:
-    """Train a given meta graph, score it, and write a run folder."""
-    fit(
-        name,
-        out=out,
-        seed=seed,
-        device=device,
-        engine=engine,
-        setting=setting,
-        metagraph=metagraph,
-        repeats=repeats,
-        target=target,
-        as_of=as_of,
-        on_unknown=on_unknown,
-        data_root=data_root,
-        data_seed=data_seed,
-        save_every=save_every,
-    )
+def _given(source: Source, metagraph: str | None, method: str | None) -> Method | None:
+    """The method of `--metagraph`: meta graphs of a file, or the authors'."""
+    from diffmg.core.errors import DiffmgError
+    from diffmg.core.run import read_metagraphs
+    from diffmg.methods.given import Given
+    from diffmg.runs.sources import published_for
+
+    if metagraph is None:
+        return None
+    if method not in (None, "given"):
+        raise DiffmgError(f"--metagraph is trained as it is, but got --method {method!r} too; leave one of them out")
+    if metagraph != "published":
+        return Given(read_metagraphs(Path(metagraph)))
+    published = published_for(source)
+    if published is None:
+        raise DiffmgError(f"'published' needs a data set of the paper, but got {source.name!r}; give a meta graph file")
+    return Given(published.metagraphs)
+
+
+def fit_in_new_folder(plan: Plan, out: Path, data_root: Path | None, save_every: float) -> None:
+    """Carry a plan out in a new folder, which is made once everything else was accepted."""
+    from diffmg.runs.folder import RunFolder
+
+    RunFolder.check_free(out)
+    problem = open_data(plan, data_root)
+    plan.method.make().check(problem, plan.settings)
+    execute(plan, problem, RunFolder.create(out, save_every))
+
+
+def open_data(plan: Plan, data_root: Path | None) -> Problem:
+    """The problem of a plan, with what was done to the data said."""
+    from diffmg.runs.sources import describe, open_problem
+
+    if plan.source.is_database:
+        show_description(describe(plan.source))
+    problem = open_problem(plan.source, root=data_root)
+    for note in problem.graph.notes:
+        say(note, common.errors)
+    return problem
+
+
+def execute(plan: Plan, problem: Problem, folder: RunFolder) -> None:
+    """Carry a plan out in a folder and show what came out."""
+    from diffmg.runs.runner import run
+    from diffmg.viz import draw_all, write_report
+
+    try:
+        done, _ = run(plan, problem, folder, common.ProgressWatch(problem.task.metric))
+    except KeyboardInterrupt:
+        say(f"stopped; go on with: diffmg resume {folder.path}", common.errors)
+        raise
+    write_report(folder.path)
+    if done.metagraphs:
+        say(draw_all(done.metagraphs, "text"))
+    console.print(common.score_table(done))
+    say(f"run folder: {folder.path}")

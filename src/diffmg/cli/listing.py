@@ -11,18 +11,29 @@ from diffmg.cli.datasets import listing
 
 
 def list_all() -> None:
-    """List everything registered: strategies and baselines with their options, data sets, training settings."""
+    """List everything registered: methods with their options, tasks, data sets, column types, formats, settings."""
+    from diffmg.core.method import METHODS
     from diffmg.core.settings import Settings
-    from diffmg.methods.baselines import BASELINES
-    from diffmg.methods.search import STRATEGIES
+    from diffmg.core.task import TASKS
+    from diffmg.tables.columns import COLUMN_TYPES
+    from diffmg.viz import DRAWINGS
 
-    for title, family in (("strategies", STRATEGIES), ("baselines", BASELINES)):
-        table = Table(family.kind, "what it does", "options", title=title, title_justify="left")
-        for name, kind in family.items():
-            options = ", ".join(f"{f.name}={f.default}" for f in fields(kind))  # type: ignore[arg-type]
-            table.add_row(name, kind.summary, options or "none")
+    for family in sorted({kind.family for _, kind in METHODS.items()}, reverse=True):
+        table = Table("method", "what it does", "options", title=f"methods: {family}", title_justify="left")
+        for name, kind in METHODS.items():
+            if kind.family == family:
+                options = ", ".join(f"{f.name}={f.default}" for f in fields(kind))  # type: ignore[arg-type]
+                table.add_row(name, kind.summary, options or "none")
         console.print(table)
+    tasks = Table("task", "what it is", "scores that may choose", "estimator", title="tasks", title_justify="left")
+    for name, task in TASKS.items():
+        tasks.add_row(name, task.summary, ", ".join(task.metrics), task.estimator)
+    console.print(tasks)
     console.print(listing())
+    others = Table("kind", "names", title="column types and formats", title_justify="left")
+    others.add_row("types of columns", ", ".join(name for name, _ in COLUMN_TYPES.items()))
+    others.add_row("formats of pictures", ", ".join(name for name, _ in DRAWINGS.items()))
+    console.print(others)
     settings = Table("setting", "default", title="settings: --set KEY=VALUE", title_justify="left")
     for field in fields(Settings):
         settings.add_row(field.name, str(field.default))

@@ -8,7 +8,6 @@ from rich.table import Table
 
 from diffmg.cli import common
 from diffmg.cli.common import console, say
-from diffmg.cli.running import defaults
 
 
 def plan(
@@ -16,7 +15,7 @@ def plan(
     device: common.Device = "auto",
     engine: common.Switches = None,
     setting: common.Settings = None,
-    depth: common.Depth = 4,
+    depth: common.Depth = None,
     target: common.Target = None,
     as_of: common.AsOf = None,
     on_unknown: common.OnUnknown = None,
@@ -24,25 +23,24 @@ def plan(
     data_seed: common.DataSeed = 0,
 ) -> None:
     """Say how much memory a search and a training would take, and whether they fit, without starting either."""
-    from diffmg.core.metagraph import links_of
-    from diffmg.core.plan import engine_from
-    from diffmg.engine.device import describe_device, resolve_device
-    from diffmg.engine.memory import fit_engine_to_memory, free_bytes, in_words, needs
-    from diffmg.runs.sources import open_problem
+    from diffmg.core.engine import Engine
+    from diffmg.engine.device import describe_device, free_bytes, resolve_device
+    from diffmg.engine.memory import fit_engine_to_memory, in_words, needs
+    from diffmg.runs.sources import make_plan, open_problem
     from diffmg.tasks.problem import Problem
 
-    links_of(depth)
-    _, settings = defaults(name, "diffmg", None, setting)
-    given = common.data_options(target, as_of, on_unknown)
-    problem = open_problem(name, root=data_root, seed=data_seed, options=given)
+    source = common.source(name, target, as_of, on_unknown, data_seed)
+    chosen = make_plan(source, None, common.method_options(None, depth=depth), common.parse_pairs(setting))
+    settings, states = chosen.settings, chosen.method.make().depth
+    problem = open_problem(source, root=data_root)
     place = resolve_device(device)
-    graph = replace(problem.graph, engine=engine_from(common.parse_pairs(engine)))
+    graph = replace(problem.graph, engine=Engine.of(common.parse_pairs(engine)))
     estimates = {
-        what: needs(Problem(graph, problem.task), settings, depth, place, search=search)
+        what: needs(Problem(graph, problem.task), settings, states, place, search=search)
         for what, search in (("search", True), ("training", False))
     }
     nodes, edges = sum(graph.num_nodes.values()), sum(a.nnz for a in graph.adjacency.values())
-    table = Table("memory", *estimates, title=f"{nodes} nodes, {edges} edges, d = {settings.dim}, K = {depth}")
+    table = Table("memory", *estimates, title=f"{nodes} nodes, {edges} edges, d = {settings.dim}, K = {states}")
     for part in next(iter(estimates.values())).parts:
         table.add_row(part, *(in_words(e.parts[part]) for e in estimates.values()))
     table.add_section()
@@ -52,6 +50,6 @@ def plan(
     say(f"{describe_device(place)}: {'unknown' if free is None else in_words(free)} free")
     for what in estimates:
         wanted = {"search": what == "search", "training": what == "training"}
-        columns = fit_engine_to_memory(Problem(graph, problem.task), settings, depth, place, **wanted).columns
+        columns = fit_engine_to_memory(Problem(graph, problem.task), settings, states, place, **wanted).columns
         way = f"{columns} columns at a time, recomputed for the backward pass" if columns else "all columns at once"
         say(f"{what}: fits, {way}")

@@ -9,25 +9,19 @@ from typing import Annotated
 import typer
 
 from diffmg.cli import common
-from diffmg.cli.running import SaveEvery, carry_out, execute, make_experiment
+from diffmg.cli.fit import SaveEvery, execute, fit_in_new_folder, open_data
 
 
 def resume(run: common.RunPath, data_root: common.DataRoot = None, save_every: SaveEvery = 5.0) -> None:
     """Go on with a run that was stopped; its result is the same as if it had not been."""
-    from diffmg.core.errors import DiffmgError
-    from diffmg.core.plan import Plan
     from diffmg.core.run import read_run
     from diffmg.runs.folder import RunFolder
+    from diffmg.runs.runner import check_same_data
 
-    folder = RunFolder.unfinished(run, save_every)
-    before = read_run(run)
-    experiment = make_experiment(Plan.from_dict(before.plan), data_root)
-    if experiment.start.data != before.data:
-        raise DiffmgError(
-            f"a run goes on with the data it started on ({before.data['graph']}, {before.data['task']}), "
-            f"but got other data ({experiment.start.data['graph']}, {experiment.start.data['task']})"
-        )
-    execute(experiment, folder)
+    folder, begun = RunFolder.unfinished(run, save_every), read_run(run)
+    problem = open_data(begun.plan, data_root)
+    check_same_data(begun, problem)
+    execute(begun.plan, problem, folder)
 
 
 def repeat(
@@ -38,8 +32,7 @@ def repeat(
     save_every: SaveEvery = 5.0,
 ) -> None:
     """Do again what another run did, from its run.json alone."""
-    from diffmg.core.plan import Plan
     from diffmg.core.run import read_run
 
-    plan = Plan.from_dict(read_run(run).plan)
-    carry_out(plan if device is None else replace(plan, device=device), out, data_root, save_every)
+    plan = read_run(run).plan
+    fit_in_new_folder(plan if device is None else replace(plan, device=device), out, data_root, save_every)

@@ -9,7 +9,6 @@ import typer
 
 from diffmg.cli import common
 from diffmg.cli.common import say
-from diffmg.cli.running import defaults
 
 
 def search(
@@ -18,10 +17,10 @@ def search(
     seed: common.Seed = 0,
     device: common.Device = "auto",
     engine: common.Switches = None,
-    strategy: common.StrategyName = "diffmg",
+    method: common.MethodName = None,
     option: common.Options = None,
     setting: common.Settings = None,
-    depth: common.Depth = 4,
+    depth: common.Depth = None,
     target: common.Target = None,
     as_of: common.AsOf = None,
     on_unknown: common.OnUnknown = None,
@@ -29,24 +28,27 @@ def search(
     data_seed: common.DataSeed = 0,
 ) -> None:
     """Search a meta graph once and write it to a file, without training it."""
+    from diffmg.core.engine import Engine
+    from diffmg.core.errors import DiffmgError
     from diffmg.core.files import make_folder, write_json
-    from diffmg.core.plan import engine_from
     from diffmg.core.run import metagraphs_to_dict
-    from diffmg.engine.device import resolve_device
-    from diffmg.engine.randomness import derive_seed
-    from diffmg.methods.search import make_strategy
-    from diffmg.runs.sources import open_problem
-    from diffmg.training import drive
+    from diffmg.core.seeds import derive_seed
+    from diffmg.runs.runner import place
+    from diffmg.runs.sources import make_plan, open_problem
+    from diffmg.training.job import drive
     from diffmg.viz import draw_all
 
     make_folder(out.parent)
-    options, settings = defaults(name, strategy, option, setting)
-    given = common.data_options(target, as_of, on_unknown)
-    problem = open_problem(name, root=data_root, seed=data_seed, options=given)
-    place = resolve_device(device)
-    problem = problem.to(problem.graph.device, engine_from(common.parse_pairs(engine)))
-    problem = problem.to(place, fit_engine_to_memory(problem, settings, depth, place, search=True, training=False))
-    job = make_strategy(strategy, options).start(problem, depth, settings, derive_seed(seed, "search", 0))
+    source = common.source(name, target, as_of, on_unknown, data_seed)
+    switches = Engine.of(common.parse_pairs(engine))
+    options = common.method_options(option, depth=depth)
+    plan = make_plan(source, method, options, common.parse_pairs(setting), seed=seed, device=device, engine=switches)
+    chosen = plan.method.make()
+    if not chosen.has_metagraph:
+        raise DiffmgError(f"only a method with a meta graph can search for one, but got {plan.method.name!r}")
+    plan, problem = place(plan, open_problem(source, root=data_root), chosen)
+    chosen.check(problem, plan.settings)
+    job = chosen.search(problem, plan.settings, derive_seed(seed, "search", 0))
     drive("search", job, common.ProgressWatch(problem.task.metric))
     write_json(out, metagraphs_to_dict(job.found()))
     say(draw_all(job.found(), "text"))

@@ -35,7 +35,7 @@ def show(
 
 def report(run: common.RunPath) -> None:
     """Write the report of a run anew, from the files in its folder."""
-    from diffmg.viz.page import write_report
+    from diffmg.viz import write_report
 
     say(f"written to {write_report(run)}")
 
@@ -49,7 +49,9 @@ def _find(what: str) -> tuple[MetaGraph, ...]:
     if path.is_dir():
         metagraphs = read_run(path).metagraphs
         if not metagraphs:
-            raise DiffmgError(f"the run must have come as far as a meta graph, but got {what!r} (a baseline has none)")
+            raise DiffmgError(
+                f"the run must have come as far as a meta graph, but got {what!r} (most rivals have none)"
+            )
         return metagraphs
     if path.is_file():
         return read_metagraphs(path)

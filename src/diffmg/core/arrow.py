@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from diffmg.core.errors import DiffmgError
 
@@ -31,6 +32,14 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         return _whole(values)
     return values
+
+
+def numbers(values: pa.ChunkedArray, what: str) -> NDArray[np.float64]:
+    """A column of numbers, NaN where one is missing."""
+    try:
+        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
+    except pa.ArrowException as error:
+        raise DiffmgError(f"{what} must be numbers, but got {values.type}: {error}") from error
 
 
 def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from diffmg.core.codec import check_names
 from diffmg.core.options import check_rules, check_types
 
 Storage = Literal["float32", "bfloat16"]
@@ -26,3 +28,9 @@ class Engine:
     def __post_init__(self) -> None:
         check_types(self)
         check_rules(self, {"columns >= 0": self.columns >= 0})
+
+    @classmethod
+    def of(cls, switches: Mapping[str, Any]) -> Engine:
+        """The engine with some switches changed; unknown ones raise with the nearest."""
+        check_names(switches, cls, "switch of the engine:")
+        return cls(**switches)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from diffmg.core.errors import DiffmgError
 
@@ -45,16 +45,22 @@ def write_json(path: Path, data: object) -> None:
     write_text(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path, what: str) -> Any:
-    """Read JSON; `what` names the file in the error."""
+def read_text(path: Path, what: str) -> str:
+    """Read a text file; `what` names it in the error."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise DiffmgError(f"{what} must exist, but got no file at {str(path)!r}") from error
-    except IsADirectoryError as error:
-        raise DiffmgError(f"{what} must be a file, but got the folder {str(path)!r}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DiffmgError(f"{what} must be JSON, but got {str(path)!r}, which is not: {error}") from error
+    except UnicodeDecodeError as error:
+        raise DiffmgError(f"{what} must be text in UTF-8, but got {str(path)!r}, which is not: {error}") from error
+    except OSError as error:
+        raise DiffmgError(f"{what} must be a file that can be read, but got {str(path)!r}: {error.strerror}") from error
+
+
+def digest_of(path: Path) -> str:
+    """The sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def make_folder(path: Path) -> None:

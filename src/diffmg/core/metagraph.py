@@ -9,6 +9,7 @@ from functools import cached_property
 from math import isqrt
 from typing import Any, NamedTuple
 
+from diffmg.core.codec import register
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 
@@ -197,3 +198,6 @@ def _paths_into(metagraph: MetaGraph, k: int, node_type: str, memo: _Memo) -> fr
                 found |= _paths_into(metagraph, i, node_type, memo)
         memo[k, node_type] = frozenset(found)
     return memo[k, node_type]
+
+
+register(MetaGraph, MetaGraph.to_dict, lambda data, _: MetaGraph.from_dict(data))

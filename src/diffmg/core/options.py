@@ -12,8 +12,8 @@ def check_types(options: Any) -> None:
     """Raise if a field of a dataclass is not of its type (plain types, `Literal`, `| None`)."""
     for name, hint in get_type_hints(type(options)).items():
         value = getattr(options, name)
-        if not _fits(value, hint):
-            raise DiffmgError(f"`{name}` must be {_spelled(hint)}, but got {name}={value!r}")
+        if not fits(value, hint):
+            raise DiffmgError(f"`{name}` must be {spelled(hint)}, but got {name}={value!r}")
 
 
 def check_rules(options: Any, rules: Mapping[str, bool]) -> None:
@@ -23,7 +23,8 @@ def check_rules(options: Any, rules: Mapping[str, bool]) -> None:
             raise DiffmgError(f"`{rule}` must hold, but got {options}")
 
 
-def _fits(value: object, hint: Any) -> bool:
+def fits(value: object, hint: Any) -> bool:
+    """Whether a value is of a type hint; hints that are no plain type, `Literal` or `| None` fit anything."""
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if hint is float:
@@ -33,10 +34,11 @@ def _fits(value: object, hint: Any) -> bool:
     if hint in (bool, str, type(None)):
         return isinstance(value, hint)
     kinds = get_args(hint)
-    return type(None) not in kinds or any(_fits(value, kind) for kind in kinds)
+    return type(None) not in kinds or any(fits(value, kind) for kind in kinds)
 
 
-def _spelled(hint: Any) -> str:
+def spelled(hint: Any) -> str:
+    """A type hint in words."""
     if get_origin(hint) is Literal:
         return "one of " + ", ".join(map(repr, get_args(hint)))
     return {int: "a whole number", float: "a number", bool: "true or false", str: "text"}.get(hint, str(hint))

@@ -1,10 +1,11 @@
-"""Families of members, one file each: a registry finds the files by itself."""
+"""Families of members, one file each: a registry finds them by itself, inside the package and in installed ones."""
 
 from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
 from diffmg.core.errors import DiffmgError, unknown
@@ -13,11 +14,16 @@ M = TypeVar("M")
 
 
 class Registry(Generic[M]):
-    """Members of one family by name. Every module of the family's package is imported at the first look-up."""
+    """Members of one family by name.
 
-    def __init__(self, kind: str, package: str) -> None:
-        self.kind = kind
-        self._package = package
+    At the first look-up every module of the family's packages is imported, and every entry point of its group: a
+    package outside adds a member with `[project.entry-points."diffmg.methods"]`.
+    """
+
+    def __init__(self, kind: str, *places: str, group: str) -> None:
+        """`places` are packages, whose public modules are members, or single modules."""
+        self.kind, self.group = kind, group
+        self._places = places
         self._members: dict[str, M] = {}
         self._complete = False
 
@@ -25,7 +31,7 @@ class Registry(Generic[M]):
         """Decorator that registers a member under `name`."""
 
         def register(member: M) -> M:
-            if name in self._members:
+            if self._members.get(name, member) is not member:
                 raise DiffmgError(f"every {self.kind} has a name of its own, but got {name!r} twice")
             self._members[name] = member
             return member
@@ -41,7 +47,12 @@ class Registry(Generic[M]):
 
     def name_of(self, member: M) -> str:
         """The name a member is registered under."""
-        return next(name for name, known in self.items() if known is member)
+        for name, known in self.items():
+            if known is member:
+                return name
+        raise DiffmgError(
+            f"a {self.kind} must be registered to have a name, but got {member!r}; decorate it with `add`"
+        )
 
     def items(self) -> Iterator[tuple[str, M]]:
         """All members in order of name."""
@@ -49,9 +60,20 @@ class Registry(Generic[M]):
         return iter(sorted(self._members.items()))
 
     def _discover(self) -> None:
-        if not self._complete:
-            package = import_module(self._package)
-            for module in pkgutil.iter_modules(package.__path__):
-                if not module.name.startswith("_"):
-                    import_module(f"{self._package}.{module.name}")
-            self._complete = True
+        if self._complete:
+            return
+        self._complete = True
+        for place in self._places:
+            module = import_module(place)
+            for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
+                if not found.name.startswith("_"):
+                    import_module(f"{place}.{found.name}")
+        for entry in entry_points(group=self.group):
+            try:
+                self.add(entry.name)(entry.load())
+            except (ImportError, AttributeError) as error:
+                self._complete = False
+                raise DiffmgError(
+                    f"the {self.kind} {entry.name!r} of an installed package must be importable, "
+                    f"but got {entry.value!r}: {error}"
+                ) from error

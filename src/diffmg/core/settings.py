@@ -1,10 +1,12 @@
-"""How a meta graph is trained."""
+"""How any model is trained."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+from diffmg.core.codec import check_names
 from diffmg.core.options import check_rules, check_types
 
 Select = Literal["loss", "score"]
@@ -13,7 +15,7 @@ Links = Literal["sum", "mean"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of retraining; the defaults are the ones the paper's authors used most."""
+    """Settings of a training; the defaults are the ones the paper's authors used most."""
 
     dim: int = 64
     lr: float = 0.01
@@ -41,3 +43,8 @@ class Settings:
             "patience >= 1 or None": self.patience is None or self.patience >= 1,
         }
         check_rules(self, rules)
+
+    def changed(self, changes: Mapping[str, Any]) -> Settings:
+        """The same with some fields changed; unknown ones raise with the nearest."""
+        check_names(changes, Settings, "training setting")
+        return replace(self, **changes)

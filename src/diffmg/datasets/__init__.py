@@ -3,7 +3,7 @@
 from diffmg.datasets._base import DATASETS, Dataset, DatasetName, Published, data_places, load_dataset, parse_name
 from diffmg.datasets._card import Card
 from diffmg.datasets._download import BASE, download_dataset
-from diffmg.datasets._verify import Check, class_counts, verify_dataset
+from diffmg.datasets._verify import Check, verify_dataset
 
 __all__ = [
     "BASE",
@@ -13,7 +13,6 @@ __all__ = [
     "Dataset",
     "DatasetName",
     "Published",
-    "class_counts",
     "data_places",
     "download_dataset",
     "load_dataset",

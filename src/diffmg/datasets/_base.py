@@ -7,13 +7,14 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.metagraph import MetaGraph
+from diffmg.core.plan import Source
 from diffmg.core.registry import Registry
 from diffmg.datasets._card import Card, read_card
 from diffmg.tasks.problem import Problem
@@ -25,7 +26,7 @@ class Published:
 
     metagraphs: tuple[MetaGraph, ...]
     search: Mapping[str, Any]
-    """Options of the `diffmg` strategy; other strategies take those they have too."""
+    """Options of the method `diffmg`; other searches take those they have too."""
     train: Mapping[str, Any]
     """Fields of `Settings`."""
     paper: Mapping[str, float]
@@ -69,7 +70,7 @@ class Dataset(ABC):
         return Published(metagraphs, data["search"], data["train"], data["paper"])
 
 
-DATASETS: Registry[type[Dataset]] = Registry("data set", "diffmg.datasets")
+DATASETS: Registry[type[Dataset]] = Registry("data set", "diffmg.datasets", group="diffmg.datasets")
 
 
 class DatasetName(NamedTuple):
@@ -111,7 +112,9 @@ def load_dataset(text: str, *, root: Path | str | None = None, seed: int = 0, sp
     split_seed = written if split_seed is None else split_seed
     if split_seed is not None:
         dataset = dataset.with_split(split_seed)
-    return dataset.load(root=None if root is None else Path(root), size=size, seed=seed)
+    problem = dataset.load(root=None if root is None else Path(root), size=size, seed=seed)
+    name = text if written is not None or split_seed is None else f"{text}@{split_seed}"
+    return replace(problem, source=Source(name, seed))
 
 
 def data_places(root: Path | None) -> list[Path]:

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-import torch
-from torch import Tensor
-
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.datasets._base import DATASETS, find_file
 from diffmg.datasets._card import Card, StoredFile
 from diffmg.datasets._digest import content_digest, file_digest
-from diffmg.tasks import NodeClassification, Recommendation, Task
 from diffmg.tasks.problem import Problem
 
 K = TypeVar("K")
@@ -53,24 +49,9 @@ def differences(card: Card, problem: Problem) -> Iterator[str]:
     """Counts of a network that are not those of its card."""
     yield from _differing("nodes", card.nodes, problem.graph.num_nodes)
     yield from _differing("edges", card.edges, {r: matrix.nnz for r, matrix in problem.graph.adjacency.items()})
-    parts = class_counts(problem.task)
+    parts = problem.task.counts()
     for part, expected in card.parts.items():
         yield from _differing(part, expected, parts.get(part, {}))
-
-
-def class_counts(task: Task) -> dict[str, dict[str, int]]:
-    """Labelled nodes or pairs of each class, by part."""
-    if isinstance(task, NodeClassification):
-        labels = {part: task.labels[index] for part, index in task.parts.items()}
-        return {part: _counts(found, task.classes) for part, found in labels.items()}
-    if isinstance(task, Recommendation):
-        return {part: _counts(pairs.labels.long(), ("negative", "positive")) for part, pairs in task.parts.items()}
-    return {}
-
-
-def _counts(labels: Tensor, classes: tuple[object, ...]) -> dict[str, int]:
-    found = labels.sum(dim=0) if labels.ndim == 2 else torch.bincount(labels, minlength=len(classes))
-    return dict(zip(map(str, classes), found.tolist(), strict=True))
 
 
 def _differing(what: str, expected: Mapping[K, int], found: Mapping[K, int]) -> Iterator[str]:

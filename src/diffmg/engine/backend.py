@@ -1,21 +1,57 @@
-"""What is special to a GPU: fused kernels, and epochs that are captured once and replayed."""
+"""The backend: how products are computed, chosen once from the device and the engine's switches."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 
+import torch
+
+from diffmg.core.engine import Engine
+from diffmg.engine.device import on_host
 from diffmg.graph.network import HeteroGraph
 
 MOST_TYPES = 63
 """The kernels keep sets of node types as the bits of a 64-bit number."""
 
 
+@dataclass(frozen=True)
+class Backend:
+    """What the rest of the package asks instead of looking at a device."""
+
+    device: torch.device
+    engine: Engine
+
+    @classmethod
+    def of(cls, graph: HeteroGraph) -> Backend:
+        """The backend of a network: its device, its switches."""
+        return cls(graph.device, graph.engine)
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether it computes elsewhere than on the host, so that asking for a value costs time."""
+        return not on_host(self.device)
+
+    @property
+    def captures(self) -> bool:
+        """Whether whole epochs are captured once and replayed without the host."""
+        return self.engine.capture and self.accelerated
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of one number of a state."""
+        return 2 if self.engine.storage == "bfloat16" and self.accelerated else 4
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether fused kernels can run here at all."""
+        return self.engine.fused and self.accelerated and _triton()
+
+
 def fused(graph: HeteroGraph) -> bool:
     """Whether the fused kernels serve this network; otherwise plain torch does, with the same results."""
-    return (
-        graph.engine.fused and graph.device.type == "cuda" and len(graph.schema.node_types) <= MOST_TYPES and _triton()
-    )
+    return Backend.of(graph).has_kernels and len(graph.schema.node_types) <= MOST_TYPES
 
 
 @cache

@@ -1,6 +1,8 @@
-"""Where to compute."""
+"""Where to compute. What is special to a kind of device stands here and in `replay`; all else asks `Backend`."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import torch
 
@@ -9,8 +11,10 @@ from diffmg.core.errors import DiffmgError, unknown
 CHOICES = ("auto", "cpu", "cuda")
 
 
-def resolve_device(choice: str) -> torch.device:
+def resolve_device(choice: str | torch.device) -> torch.device:
     """`auto` takes a GPU where there is one."""
+    if isinstance(choice, torch.device):
+        return choice
     if choice not in CHOICES:
         raise unknown("device", choice, CHOICES)
     available = torch.cuda.is_available()
@@ -23,6 +27,22 @@ def resolve_device(choice: str) -> torch.device:
 
 def describe_device(device: torch.device) -> str:
     """The device in words."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"cpu, {torch.get_num_threads()} threads"
+    if on_host(device):
+        return f"cpu, {torch.get_num_threads()} threads"
+    return torch.cuda.get_device_name(device)
+
+
+def on_host(device: torch.device) -> bool:
+    """Whether tensors there are in the host's memory."""
+    return device.type == "cpu"
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Memory that is free on a device; None where that cannot be told."""
+    if not on_host(device):
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")), None)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
 from diffmg.core.settings import Settings
+from diffmg.core.task import Task
+from diffmg.engine.backend import Backend
+from diffmg.engine.device import free_bytes
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
-from diffmg.tasks import Task
 from diffmg.tasks.problem import Problem
 
 SPARE = 0.9
@@ -43,29 +44,18 @@ def needs(problem: Problem, settings: Settings, depth: int, device: torch.device
     state = 4 * nodes * settings.dim * towers
     weights = 4 * settings.dim * towers * sum(graph.inputs(t) for t in graph.schema.node_types)
     columns = min(graph.engine.columns or settings.dim, settings.dim)
-    width = 2 if graph.engine.storage == "bfloat16" and device.type == "cuda" else 4
+    backend = Backend(device, graph.engine)
     held = 2 * depth if search else depth + 1
     return Needs(
         {
-            "network": _network(graph, device),
+            "network": _network(graph, backend),
             "parameters, gradients and moments": weights * (4 if search else 6),
             "state 0 and its gradient": state * (4 if search else 6),
-            "other states": held * state * width // 4 * columns // settings.dim,
+            "other states": held * state * backend.state_bytes // 4 * columns // settings.dim,
             "outputs and scores": _outputs(problem.task, graph, settings.dim),
         }
-        | ({"the library's workspaces": WORKSPACES} if device.type == "cuda" else {})
+        | ({"the library's workspaces": WORKSPACES} if backend.accelerated else {})
     )
-
-
-def free_bytes(device: torch.device) -> int | None:
-    """Memory that is free on a device; None where that cannot be told."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")), None)
 
 
 def fit_engine_to_memory(
@@ -106,9 +96,9 @@ def in_words(size: int) -> str:
     return f"{size / 1e3:.1f} kB"
 
 
-def _network(graph: HeteroGraph, device: torch.device) -> int:
+def _network(graph: HeteroGraph, backend: Backend) -> int:
     """Both directions of every relation, twice where the fused kernels have tables of their own, and the features."""
-    copies = 2 if device.type == "cuda" and graph.engine.fused else 1
+    copies = 2 if backend.accelerated and graph.engine.fused else 1
     matrices = [p.matrix for p in graph.propagation.values()]
     features = [_both_ways(x) if isinstance(x, FixedMatrix) else 4 * x.numel() for x in graph.features.values()]
     return copies * sum(map(_both_ways, matrices)) + sum(features)

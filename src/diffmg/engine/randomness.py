@@ -1,16 +1,10 @@
-"""Random streams split by purpose: the same seed and purpose give the same numbers, whatever else is drawn."""
+"""Torch generators, seeded for a purpose."""
 
 from __future__ import annotations
 
-import hashlib
-
 import torch
 
-
-def derive_seed(seed: int, *purpose: object) -> int:
-    """A seed of its own for a purpose, a fixed function of both."""
-    text = ":".join(map(str, (seed, *purpose)))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+from diffmg.core.seeds import derive_seed
 
 
 def generator(device: torch.device | str, seed: int, *purpose: object) -> torch.Generator:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from diffmg.graph.network import HeteroGraph
+from diffmg.graph.network import Features, HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
 
 
@@ -26,18 +27,39 @@ def fingerprint(*parts: object) -> str:
     return digest.hexdigest()[:16]
 
 
+def canonical_order(graph: HeteroGraph) -> dict[str, NDArray[np.int64]]:
+    """Per type the order that sorts its nodes by id; types whose nodes stand in that order already are left out."""
+    orders = {}
+    for node_type, ids in graph.ids.items():
+        if not (ids[:-1] <= ids[1:]).all():
+            orders[node_type] = np.argsort(ids, kind="stable")
+    return orders
+
+
+def graph_digests(graph: HeteroGraph) -> dict[str, str]:
+    """Counts and hashes of each part of a network, the same for any order of its nodes."""
+    orders = canonical_order(graph)
+    canonical = graph.permuted(orders)
+    found = {"schema": str(fingerprint(canonical.schema))}
+    for node_type, count in graph.num_nodes.items():
+        found[f"nodes of {node_type}"] = f"{count} nodes, ids {fingerprint(canonical.ids.get(node_type))}"
+        found[f"features of {node_type}"] = _features(canonical.features.get(node_type))
+    for relation, matrix in canonical.adjacency.items():
+        where = np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices, np.int64)
+        found[f"edges of {relation}"] = f"{matrix.nnz} edges, {fingerprint(*where, matrix.data)}"
+    return found
+
+
 def graph_fingerprint(graph: HeteroGraph) -> str:
     """A hash of a network's schema, edges, weights, features and ids."""
-    parts: list[object] = [graph.schema, dict(graph.num_nodes)]
-    for relation in graph.schema.relations:
-        matrix = graph.adjacency[relation]
-        parts += [np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices, np.int64), matrix.data]
-    for node_type in graph.schema.node_types:
-        features = graph.features.get(node_type)
-        if isinstance(features, FixedMatrix):
-            csr = features.forward
-            parts += [features.shape, csr.crow_indices(), csr.col_indices(), csr.values()]
-        else:
-            parts.append(features)
-        parts.append(graph.ids.get(node_type))
-    return fingerprint(*parts)
+    return fingerprint(*graph_digests(graph).items())
+
+
+def _features(features: Features | None) -> str:
+    if features is None:
+        return "none"
+    if not isinstance(features, FixedMatrix):
+        return f"{features.shape[1]} columns, {fingerprint(features)}"
+    csr = features.forward
+    parts = (features.shape, csr.crow_indices().long(), csr.col_indices().long(), csr.values())
+    return f"{features.shape[1]} columns, {fingerprint(*parts)}"

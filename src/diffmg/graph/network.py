@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
+from diffmg.core.registry import Registry
 from diffmg.core.schema import Relation, Schema
 from diffmg.graph.checks import (
     checked_counts,
@@ -35,6 +36,14 @@ E = TypeVar("E", Relation, tuple[str, str, str], RelationLike)
 W = TypeVar("W", Relation, tuple[str, str, str], RelationLike)
 
 
+SHOWN = 6
+"""Types and relations that `repr` shows."""
+CONVERTERS: Registry[Callable[..., Any]] = Registry(
+    "converter", "diffmg.graph.pyg", "diffmg.graph.networkx", "diffmg.tables.frames", group="diffmg.converters"
+)
+"""Ways into and out of a network; they know it, it does not know them."""
+
+
 @dataclass(frozen=True)
 class Propagation:
     """What a relation does to a state: `matrix @ h_source + keep * h_target`."""
@@ -49,7 +58,7 @@ class Propagation:
         return Propagation(self.matrix.to(device, dtype), keep)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HeteroGraph:
     """A schema with data. Frozen; build it with `HeteroGraph.build`, `from_tables`, `from_pyg` or `from_networkx`."""
 
@@ -64,6 +73,8 @@ class HeteroGraph:
     """External ids of the types that have them; others are numbered from 0."""
     notes: tuple[str, ...] = ()
     """What was done to the data on its way in, for people."""
+    encoders: Mapping[str, Any] = field(default_factory=dict)
+    """Per type read from tables, how its columns became features: plain values, fitted once and kept with a model."""
     engine: Engine = field(default_factory=Engine)
     """How products are computed."""
 
@@ -112,9 +123,7 @@ class HeteroGraph:
     @classmethod
     def from_pyg(cls, data: HeteroData, *, reverse: bool = False) -> HeteroGraph:
         """A network from PyG's container: `x` gives features, `edge_weight` or a one-column `edge_attr` weights."""
-        from diffmg.graph.pyg import from_pyg
-
-        return from_pyg(data, reverse=reverse)
+        return _converted("from_pyg", data, reverse=reverse)
 
     @classmethod
     def from_tables(
@@ -134,9 +143,8 @@ class HeteroGraph:
         `drop` (labels, say). `relations` maps (source, name, target) to a table whose first columns are the ids of
         source and target; a column called weight holds weights. `notes` tells what was done.
         """
-        from diffmg.tables.frames import graph_from_tables
-
-        return graph_from_tables(nodes, relations, ids=ids, drop=drop, on_unknown=on_unknown, reverse=reverse)
+        options = {"ids": ids, "drop": drop, "on_unknown": on_unknown, "reverse": reverse}
+        return _converted("from_tables", nodes, relations, **options)
 
     @classmethod
     def from_networkx(
@@ -149,15 +157,11 @@ class HeteroGraph:
         reverse: bool = False,
     ) -> HeteroGraph:
         """A network from a typed NetworkX graph; see `diffmg.graph.networkx`."""
-        from diffmg.graph.networkx import from_networkx
-
-        return from_networkx(graph, node_type, edge_type, drop=drop, reverse=reverse)
+        return _converted("from_networkx", graph, node_type, edge_type, drop=drop, reverse=reverse)
 
     def to_pyg(self) -> HeteroData:
         """PyG's container with features, edges, and the weights of relations that have any other than 1."""
-        from diffmg.graph.pyg import to_pyg
-
-        return to_pyg(self)
+        return CONVERTERS.get("to_pyg")(self)
 
     @property
     def device(self) -> torch.device:
@@ -171,6 +175,23 @@ class HeteroGraph:
             propagation={r: p.to(device, dtype) for r, p in self.propagation.items()},
             features={t: x.to(device, dtype) for t, x in self.features.items()},
         )
+
+    def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> HeteroGraph:
+        """The same network with the nodes of some types in another order: node j is what was node `orders[type][j]`."""
+        if not orders:
+            return self
+        adjacency = {
+            r: _permuted(matrix, orders.get(r.target), orders.get(r.source)) for r, matrix in self.adjacency.items()
+        }
+        device = self.device
+        there = replace(
+            self,
+            adjacency=adjacency,
+            propagation={r: _propagation(r, matrix) for r, matrix in adjacency.items()},
+            features={t: _rows(x, orders.get(t)) for t, x in self.features.items()},
+            ids={t: ids[orders[t]] if t in orders else ids for t, ids in self.ids.items()},
+        )
+        return there if device.type == "cpu" else there.to(device)
 
     def inputs(self, node_type: str) -> int:
         """Columns of a type's features; one per node where it has none (one-hot)."""
@@ -216,10 +237,26 @@ class HeteroGraph:
             )
         return np.asarray(found, np.int64)
 
+    def __repr__(self) -> str:
+        lines = [f"HeteroGraph({len(self.num_nodes)} node types, {len(self.adjacency)} relations, {self.device.type}"]
+        for node_type, count in list(self.num_nodes.items())[:SHOWN]:
+            features = self.features.get(node_type)
+            columns = "no features" if features is None else f"{features.shape[1]} features"
+            lines.append(f"  {node_type}: {count} nodes, {columns}")
+        relations = list(self.adjacency.items())
+        lines += [f"  {relation}: {matrix.nnz} edges" for relation, matrix in relations[:SHOWN]]
+        hidden = max(0, len(self.num_nodes) - SHOWN) + max(0, len(relations) - SHOWN)
+        return "\n".join([*lines, *([f"  ... {hidden} more"] if hidden else [])]) + ")"
+
     def ids_of(self, node_type: str) -> NDArray[Any]:
         """External ids of all nodes of a type, by node number."""
         self.schema.check_type(node_type)
         return self.ids.get(node_type, np.arange(self.num_nodes[node_type]))
+
+
+def _converted(name: str, *given: Any, **options: Any) -> HeteroGraph:
+    made: HeteroGraph = CONVERTERS.get(name)(*given, **options)
+    return made
 
 
 def _adjacency(
@@ -236,6 +273,23 @@ def _adjacency(
     if weights is None:
         matrix.data[:] = 1.0
     return matrix
+
+
+def _permuted(
+    matrix: sp.csr_matrix, rows: NDArray[np.int64] | None, columns: NDArray[np.int64] | None
+) -> sp.csr_matrix:
+    matrix = matrix if rows is None else matrix[rows]
+    matrix = sp.csr_matrix(matrix if columns is None else matrix[:, columns])
+    matrix.sort_indices()
+    return matrix
+
+
+def _rows(features: Features, order: NDArray[np.int64] | None) -> Features:
+    if order is None:
+        return features
+    if isinstance(features, FixedMatrix):
+        return FixedMatrix.from_scipy(features.to_scipy()[order])
+    return features.cpu()[torch.from_numpy(order)]
 
 
 def _reverses(adjacency: Mapping[Relation, sp.csr_matrix], wanted: Iterable[Relation]) -> dict[Relation, sp.csr_matrix]:

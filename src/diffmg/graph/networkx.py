@@ -8,7 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from diffmg.core.errors import DiffmgError
-from diffmg.graph.network import HeteroGraph
+from diffmg.graph.network import CONVERTERS, HeteroGraph
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -18,6 +18,7 @@ Table = dict[str, list[Any]]
 EXAMPLES = 3
 
 
+@CONVERTERS.add("from_networkx")
 def from_networkx(
     graph: nx.Graph,
     node_type: str = "type",

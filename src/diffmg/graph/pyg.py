@@ -9,13 +9,14 @@ import scipy.sparse as sp
 import torch
 
 from diffmg.core.errors import DiffmgError
-from diffmg.graph.network import HeteroGraph
+from diffmg.graph.network import CONVERTERS, HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
 
 if TYPE_CHECKING:
     from torch_geometric.data import HeteroData
 
 
+@CONVERTERS.add("from_pyg")
 def from_pyg(data: HeteroData, *, reverse: bool = False) -> HeteroGraph:
     """A network from a `HeteroData`: `x` becomes features, a one-column `edge_weight` or `edge_attr` the weights."""
     num_nodes: dict[str, int] = {}
@@ -43,6 +44,7 @@ def from_pyg(data: HeteroData, *, reverse: bool = False) -> HeteroGraph:
     return HeteroGraph.build(num_nodes, edges, features, weights=weights, reverse=reverse)
 
 
+@CONVERTERS.add("to_pyg")
 def to_pyg(graph: HeteroGraph) -> HeteroData:
     """A `HeteroData` with the network's features, edges, and the weights of relations that have any other than 1."""
     from torch_geometric.data import HeteroData

@@ -24,6 +24,12 @@ class FixedMatrix:
         """Build both directions from a scipy CSR matrix."""
         return cls(to_torch(matrix, dtype), to_torch(matrix.T.tocsr(), dtype))
 
+    def to_scipy(self) -> sp.csr_matrix:
+        """The matrix on the host."""
+        csr = self.forward.cpu()
+        parts = (csr.values().numpy(), csr.col_indices().numpy(), csr.crow_indices().numpy())
+        return sp.csr_matrix(parts, shape=self.shape)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""

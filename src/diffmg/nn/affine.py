@@ -33,7 +33,7 @@ class Affine(nn.Module):
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """`x W + b`; any of them may have a first dimension more, for several maps at once."""
-    if x.is_cuda:
+    if not x.is_cpu:
         mapped: Tensor = _Affine.apply(x, weight, bias)  # type: ignore[no-untyped-call]
         return mapped
     return torch.addmm(bias, x, weight) if x.ndim == 2 else torch.baddbmm(bias.unsqueeze(1), x, weight)

@@ -86,7 +86,7 @@ class Encoder(nn.Module):
 
 def dropout(h: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
     """Zero a share of the entries and scale up the rest, drawing from `generator`."""
-    if h.is_cuda:
+    if not h.is_cpu:
         keep = torch.empty_like(h).bernoulli_(1 - share, generator=generator)
     else:  # four draws from every 64 random bits; the share is kept to one in 65536
         bits = torch.empty(h.numel() // 4 + 1, dtype=torch.int64).random_(-(2**63), None, generator=generator)

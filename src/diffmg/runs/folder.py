@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
-
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from diffmg.core.errors import DiffmgError
-from diffmg.core.files import cannot_write, make_folder, write_atomically, write_json
+from diffmg.core.files import cannot_write, digest_of, make_folder, write_json, write_text
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.run import HISTORY, RUN, Run, metagraphs_to_dict, read_history, read_run
+from diffmg.runs.model import MODEL, Model
+from diffmg.runs.tensors import read_tensors, write_tensors
 from diffmg.training.job import Epoch, Job
 
-METAGRAPH, MODEL, CHECKPOINTS = "metagraph.json", "model.safetensors", "checkpoints"
+METAGRAPH, CHECKPOINTS = "metagraph.json", "checkpoints"
 
 
 class RunFolder:
@@ -55,21 +52,17 @@ class RunFolder:
             raise DiffmgError(f"only an unfinished run can go on, but got {str(path)!r}, which is {run.status}")
         return cls(path, save_every)
 
-    def write_run(self, run: Run) -> None:
-        """Write `run.json`."""
+    def write(self, run: Run, metagraphs: Sequence[MetaGraph] = (), model: Model | None = None) -> Run:
+        """Write what a run has; `run.json` comes last, with the checksums of the rest. Returns it with them."""
+        files: dict[str, str] = {}
+        if metagraphs:
+            write_json(self.path / METAGRAPH, metagraphs_to_dict(metagraphs))
+            files[METAGRAPH] = digest_of(self.path / METAGRAPH)
+        if model is not None:
+            files[MODEL] = model.save(self.path / MODEL)
+        run = replace(run, files=files)
         write_json(self.path / RUN, run.to_dict())
-
-    def write_metagraphs(self, metagraphs: Sequence[MetaGraph]) -> None:
-        """Write `metagraph.json`."""
-        write_json(self.path / METAGRAPH, metagraphs_to_dict(metagraphs))
-
-    def write_model(self, tensors: Mapping[str, Tensor]) -> None:
-        """Write `model.safetensors`."""
-        write_tensors(self.path / MODEL, tensors, {})
-
-    def read_model(self) -> dict[str, Tensor]:
-        """The parameters in `model.safetensors`."""
-        return read_tensors(self.path / MODEL)[0]
+        return run
 
     def finish(self) -> None:
         """Drop the states of jobs."""
@@ -110,28 +103,4 @@ class RunFolder:
         if not path.exists():
             return
         kept = [r for r in read_history(self.path) if r["phase"] != phase or r["epoch"] <= epoch]
-        text = "".join(json.dumps(r) + "\n" for r in kept)
-        write_atomically(path, lambda p: p.write_text(text, encoding="utf-8"))
-
-
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
-    """Write tensors and plain values into one file, atomically."""
-    whole = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-
-    def write(target: Path) -> None:
-        try:
-            save_file(whole, target, metadata={"numbers": json.dumps(numbers)})
-        except SafetensorError as error:
-            raise OSError(str(error)) from error
-
-    write_atomically(path, write)
-
-
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `write_tensors` wrote."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            numbers = json.loads((file.metadata() or {}).get("numbers", "{}"))
-            return {name: file.get_tensor(name) for name in file.keys()}, numbers  # noqa: SIM118
-    except (OSError, SafetensorError, json.JSONDecodeError) as error:
-        raise DiffmgError(f"a file of tensors must be whole, but got {str(path)!r}: {error}") from error
+        write_text(path, "".join(json.dumps(r) + "\n" for r in kept))

@@ -1,250 +1,153 @@
-"""An experiment: search, derive, retrain, choose by validation, score once."""
+"""Carrying out a plan: search, train, choose by validation, score once."""
 
 from __future__ import annotations
 
-import platform
-import subprocess
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field, replace
 
-import numpy
-import torch
-from torch import Tensor, nn
-
-import diffmg
-from diffmg.methods.baselines import make_baseline
-from diffmg.engine.device import describe_device, resolve_device
 from diffmg.core.errors import DiffmgError
-from diffmg.graph.fingerprint import graph_fingerprint
-from diffmg.runs.folder import RunFolder
-from diffmg.engine.memory import fit_engine_to_memory
 from diffmg.core.metagraph import MetaGraph
+from diffmg.core.method import Method
 from diffmg.core.plan import Plan
 from diffmg.core.program import compile_program
-from diffmg.engine.randomness import derive_seed
-from diffmg.core.run import Candidate, Run, Trained, read_run
-from diffmg.methods.search import STRATEGIES, Search, make_strategy
-from diffmg.tasks import NodeClassification
+from diffmg.core.run import Candidate, Run, Trained
+from diffmg.core.seeds import derive_seed
+from diffmg.engine.device import describe_device, resolve_device
+from diffmg.engine.memory import fit_engine_to_memory
+from diffmg.runs.folder import RunFolder
+from diffmg.runs.model import Model, Recipe, scores_on
+from diffmg.runs.provenance import data_of, differences, versions
 from diffmg.tasks.problem import Problem
-from diffmg.training import ModelTraining, Quiet, Training, Watch, drive
-from diffmg.training.training import build_model, outputs_of
+from diffmg.training.job import Quiet, Search, Watch, drive
+from diffmg.training.training import ModelTraining, outputs_of
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A finished run with its model, on the device it ran on."""
+def run(
+    plan: Plan, problem: Problem, store: RunFolder | None = None, watch: Watch | None = None
+) -> tuple[Run, Model]:
+    """Carry a plan out on a problem. With a store it can be stopped at any moment and resumed without a trace."""
+    method = plan.method.make()
+    plan, placed = place(plan, problem, method)
+    method.check(placed, plan.settings)
+    work = _Work(plan, method, placed, store, watch or Quiet())
+    begun = Run("running", plan, data_of(placed), versions(), describe_device(placed.graph.device))
+    if store is not None:
+        store.write(begun)
+    try:
+        candidates = tuple(work.candidate(number) for number in range(method.searches))
+        chosen = best_candidate(candidates, placed.task.sign)
+        trainings = [work.train(candidates[chosen].metagraphs, repeat) for repeat in range(plan.repeats)]
+    except KeyboardInterrupt:
+        if store is not None:
+            work.leave_usable(begun, store)
+        raise
+    kept = max(range(len(trainings)), key=lambda n: (trainings[n].best_score * placed.task.sign, -n))
+    done = replace(begun, status="done", candidates=candidates, chosen=chosen, kept=kept)
+    done = replace(done, trained=work.score(trainings), seconds=work.seconds)
+    model = work.model(candidates[chosen].metagraphs, trainings[kept], done)
+    if store is not None:
+        done = store.write(done, done.metagraphs, model)
+        store.finish()
+    return done, model
 
-    run: Run
+
+def place(plan: Plan, problem: Problem, method: Method) -> tuple[Plan, Problem]:
+    """The problem on the plan's device, and the plan with the engine's switches with which it fits there."""
+    device = resolve_device(plan.device)
+    problem = problem.to(problem.graph.device, plan.engine)
+    wanted = {"search": method.needs_search_memory, "training": method.has_metagraph}
+    engine = fit_engine_to_memory(problem, plan.settings, method.depth, device, **wanted)
+    return replace(plan, engine=engine), problem.to(device, engine)
+
+
+def best_candidate(candidates: Sequence[Candidate], sign: int = 1) -> int:
+    """The best on validation (`sign`: 1 where more is better); of equal ones the simplest, then the first."""
+
+    def merit(number: int) -> tuple[float, int, int]:
+        found = candidates[number]
+        score = -float("inf") if found.val_score is None else sign * found.val_score
+        return score, -sum(compile_program(m).products for m in found.metagraphs), -number
+
+    return max(range(len(candidates)), key=merit)
+
+
+def check_same_data(begun: Run, problem: Problem) -> None:
+    """A run is resumed on the data it was started on."""
+    told = differences(begun.data, data_of(problem))
+    if told:
+        raise DiffmgError(f"a run goes on with the data it started on, but got others: {'; '.join(told[:5])}")
+
+
+@dataclass
+class _Work:
+    """The jobs of one run, and what they took."""
+
+    plan: Plan
+    method: Method
     problem: Problem
-    model: nn.Module
+    store: RunFolder | None
+    watch: Watch
+    seconds: dict[str, float] = field(default_factory=dict)
+    jobs: list[tuple[Search | ModelTraining, tuple[MetaGraph, ...]]] = field(default_factory=list)
+    """Every job that was started, with the meta graphs it is about."""
+    trained: dict[tuple[tuple[MetaGraph, ...], int], ModelTraining] = field(default_factory=dict)
 
-    def outputs(self) -> tuple[Tensor, ...]:
-        """Logits, or the representations of the two towers."""
-        return outputs_of(self.model, self.problem)
-
-
-class Experiment:
-    """Carries out a plan on a problem. With a folder it can be stopped at any moment and taken up again."""
-
-    def __init__(
-        self, plan: Plan, problem: Problem, folder: RunFolder | None = None, watch: Watch | None = None
-    ) -> None:
-        self.plan, self.folder = plan, folder
-        self.watch: Watch = Quiet() if watch is None else watch
-        device = resolve_device(plan.device)
-        problem = problem.to(problem.graph.device, plan.engine)
-        search = not plan.metagraphs and not plan.baseline and STRATEGIES.get(plan.strategy).searches
-        depth = max((m.depth for m in plan.metagraphs), default=plan.depth)
-        engine = fit_engine_to_memory(problem, plan.train, depth, device, search=search, training=not plan.baseline)
-        self.plan = plan = replace(plan, engine=engine)
-        self.problem = problem.to(device, engine)
-        self.given = self.problem.arranged(plan.metagraphs) if plan.metagraphs else ()
-        self.strategy = make_strategy(plan.strategy, plan.strategy_options)
-        self.baseline = make_baseline(plan.baseline, plan.baseline_options) if plan.baseline else None
-        if self.baseline is not None:
-            self.baseline.check(self.problem, plan.train)
-        self.seconds: dict[str, float] = {}
-        self.jobs: list[Search | ModelTraining] = []
-        self.finished: dict[tuple[tuple[MetaGraph, ...], int], ModelTraining] = {}
-        self.start = Run("running", plan.to_dict(), problem.task.metric, self._data(), versions(), self._device(), {})
-
-    def execute(self) -> Outcome:
-        """Carry the plan out. Ctrl-C leaves a folder that can be looked at, used and resumed."""
-        if self.folder is not None:
-            self.folder.write_run(self.start)
-        try:
-            candidates = [self._candidate(i) for i in range(self._searches())]
-            chosen = max(range(len(candidates)), key=lambda i: (*_merit(candidates[i]), -i), default=0)
-            metagraphs = candidates[chosen].metagraphs if candidates else ()
-            repeats = [self._train(metagraphs, i) for i in range(self.plan.repeats)]
-        except KeyboardInterrupt:
-            self._leave_usable()
-            raise
-        trained = self._score(repeats)
-        kept = max(range(len(repeats)), key=lambda i: (repeats[i].best_score, -i))
-        run = replace(
-            self.start,
-            status="done",
-            seconds=self.seconds,
-            candidates=tuple(candidates),
-            chosen=chosen,
-            trained=trained,
-            kept=kept,
-        )
-        outcome = Outcome(run, self.problem, repeats[kept].best_model())
-        if self.folder is not None:
-            save_outcome(outcome, self.folder)
-        return outcome
-
-    def _searches(self) -> int:
-        """How many candidates there are: none for a baseline, one where meta graphs were given."""
-        return 0 if self.baseline is not None else 1 if self.given else self.plan.search_seeds
-
-    def _candidate(self, number: int) -> Candidate:
-        """Search from seed `number` (or take what was given) and train what was found."""
-        metagraphs = self.given
-        if not metagraphs:
-            seed = derive_seed(self.plan.seed, "search", number)
-            search = self.strategy.start(self.problem, self.plan.depth, self.plan.train, seed)
-            self.jobs.append(search)
-            drive(f"search-{number}", search, self.watch, self.folder)
+    def candidate(self, number: int) -> Candidate:
+        """Search from seed `number` and train what was found."""
+        seed = derive_seed(self.plan.seed, "search", number)
+        search = self.method.search(self.problem, self.plan.settings, seed)
+        if not search.done:
+            self.jobs.append((search, ()))
+            drive(f"search-{number}", search, self.watch, self.store)
             self.seconds[f"search-{number}"] = search.seconds
-            metagraphs = search.found()
-        training = self._train(metagraphs, 0, f"train-{number}")
-        return Candidate(metagraphs, training.best_score)
+        found = search.found()
+        score = self.train(found, 0, f"train-{number}").best_score
+        return Candidate(found, score if math.isfinite(score) else None)
 
-    def _train(self, metagraphs: tuple[MetaGraph, ...], repeat: int, phase: str = "") -> ModelTraining:
-        """Train meta graphs (or the baseline) from seed `repeat`; what was trained already is not trained again."""
-        key = (metagraphs, repeat)
-        if key not in self.finished:
-            name = phase or f"repeat-{repeat}"
-            training = self._training(metagraphs, derive_seed(self.plan.seed, "train", repeat))
-            self.jobs.append(training)
-            drive(name, training, self.watch, self.folder)
+    def train(self, metagraphs: tuple[MetaGraph, ...], repeat: int, phase: str = "") -> ModelTraining:
+        """Train what was found from seed `repeat`; what was trained already is not trained again."""
+        key, name = (metagraphs, repeat), phase or f"repeat-{repeat}"
+        if key not in self.trained:
+            seed = self._seed(repeat)
+            network = self.method.network(self.problem, self.plan.settings, seed, metagraphs)
+            training = ModelTraining(self.problem, network, self.plan.settings, seed)
+            self.jobs.append((training, metagraphs))
+            drive(name, training, self.watch, self.store)
             self.seconds[name] = training.seconds
-            self.finished[key] = training
-        return self.finished[key]
+            self.trained[key] = training
+        return self.trained[key]
 
-    def _training(self, metagraphs: tuple[MetaGraph, ...], seed: int) -> ModelTraining:
-        settings = self.plan.train
-        if self.baseline is None:
-            return Training(self.problem, metagraphs, settings, seed)
-        return ModelTraining(self.problem, self.baseline.build(self.problem, settings, seed), settings, seed)
-
-    def _score(self, repeats: Sequence[ModelTraining]) -> tuple[Trained, ...]:
-        """Score every training on validation and test, after every choice has been made."""
-        start = time.perf_counter()
-        trained = []
-        for number, training in enumerate(repeats):
+    def score(self, trainings: Sequence[ModelTraining]) -> tuple[Trained, ...]:
+        """Score every training on validation and test, after every choice was made."""
+        start, found = time.perf_counter(), []
+        for repeat, training in enumerate(trainings):
             outputs = outputs_of(training.best_model(), self.problem)
-            val = {n: float(s) for n, s in self.problem.task.final_scores(outputs, "val").items()}
-            test = score_on_test(self.problem, outputs)
-            trained.append(Trained(number, training.epoch, training.best_epoch, val, test))
+            val, test = (scores_on(self.problem, outputs, part) for part in ("val", "test"))
+            found.append(Trained(repeat, training.epoch, training.best_epoch, val, test))
         self.seconds["score"] = time.perf_counter() - start
-        return tuple(trained)
+        return tuple(found)
 
-    def _leave_usable(self) -> None:
+    def model(self, metagraphs: tuple[MetaGraph, ...], training: ModelTraining, about: Run) -> Model:
+        """The model of a training's best epoch."""
+        plan, graph = self.plan, self.problem.graph
+        source = self.problem.source if self.problem.source.name else plan.source
+        parts = (plan.method, plan.settings, training.seed, metagraphs, about.data, source, graph.encoders)
+        return Model.of(Recipe(*parts), training.best_model(), self.problem)
+
+    def leave_usable(self, begun: Run, store: RunFolder) -> None:
         """After Ctrl-C: the best meta graphs and model so far, without test scores."""
-        if self.folder is None:
-            return
-        run = replace(self.start, status="interrupted", seconds=self.seconds)
-        trained = [j for j in self.jobs if isinstance(j, ModelTraining) and j.best]
+        run = replace(begun, status="interrupted", seconds=self.seconds)
+        trained = [(job, about) for job, about in self.jobs if isinstance(job, ModelTraining) and job.best]
         if trained:
-            best = max(trained, key=lambda t: t.best_score)
-            kept = 0 if self.baseline is None else self.jobs.index(best)
-            run = replace(run, candidates=_known(best, best.best_score), kept=kept)
-            self.folder.write_model(best.best_model().state_dict())
-        else:
-            run = replace(run, candidates=_known(self.jobs[-1], float("-inf")))
-        self.folder.write_metagraphs(run.metagraphs)
-        self.folder.write_run(run)
+            best, metagraphs = max(trained, key=lambda pair: pair[0].best_score * self.problem.task.sign)
+            run = replace(run, candidates=(Candidate(metagraphs, best.best_score),))
+            store.write(run, metagraphs, self.model(metagraphs, best, run))
+            return
+        searches = [job for job, _ in self.jobs if isinstance(job, Search)]
+        found = searches[-1].found() if searches else ()
+        store.write(replace(run, candidates=(Candidate(found),) if found else ()), found)
 
-    def _data(self) -> dict[str, Any]:
-        task = self.problem.task
-        data: dict[str, Any] = {
-            "graph": graph_fingerprint(self.problem.graph),
-            "task": task.fingerprint(),
-            "kind": type(task).__name__,
-            "target_types": list(task.target_types),
-        }
-        return data | ({"classes": [str(c) for c in task.classes]} if isinstance(task, NodeClassification) else {})
-
-    def _device(self) -> str:
-        return describe_device(self.problem.graph.device)
-
-
-def _known(job: Search | ModelTraining, score: float) -> tuple[Candidate, ...]:
-    """What an unfinished job is about: its meta graphs, none for a baseline."""
-    if isinstance(job, Search):
-        return (Candidate(job.found(), score),)
-    return (Candidate(job.metagraphs, score),) if isinstance(job, Training) else ()
-
-
-def _merit(candidate: Candidate) -> tuple[float, int]:
-    """What chooses: the validation score; of equal ones, the simpler meta graphs, which are easier to explain."""
-    return candidate.val_score, -sum(compile_program(m).products for m in candidate.metagraphs)
-
-
-def score_on_test(problem: Problem, outputs: tuple[Tensor, ...]) -> dict[str, float]:
-    """The only function that reads test labels; it is called once a training, after every choice has been made."""
-    return {name: float(score) for name, score in problem.task.final_scores(outputs, "test").items()}
-
-
-def save_outcome(outcome: Outcome, folder: RunFolder) -> None:
-    """Write the files of a finished run; `run.json` comes last, so that it is only there with the rest."""
-    folder.write_metagraphs(outcome.run.metagraphs)
-    folder.write_model(outcome.model.state_dict())
-    folder.write_run(outcome.run)
-    folder.finish()
-
-
-def load_outcome(path: Path, problem: Problem) -> Outcome:
-    """The run, with its model, from a run folder and the problem it was for."""
-    run = read_run(path)
-    plan = Plan.from_dict(run.plan)
-    if not run.metagraphs and not plan.baseline:
-        raise DiffmgError(
-            f"a run must have come as far as a meta graph, but got {str(path)!r}; go on with `diffmg resume`"
-        )
-    device = resolve_device(plan.device if plan.device != "cuda" or torch.cuda.is_available() else "auto")
-    problem = problem.to(device, plan.engine)
-    model: nn.Module
-    if plan.baseline:
-        seed = derive_seed(plan.seed, "train", run.kept)
-        model = make_baseline(plan.baseline, plan.baseline_options).build(problem, plan.train, seed)
-    else:
-        model = build_model(problem, run.metagraphs, plan.train, plan.seed)
-    try:
-        model.load_state_dict(RunFolder(path).read_model())
-    except RuntimeError as error:
-        raise DiffmgError(
-            f"the model of {str(path)!r} must fit the network it is used on, "
-            f"but got: {str(error).splitlines()[-1].strip()}"
-        ) from error
-    return Outcome(run, problem, model)
-
-
-def versions() -> dict[str, str | None]:
-    """Versions of what computes, and the commit where the package runs from its repository, with a word on changes."""
-    return {
-        "diffmg": diffmg.__version__,
-        "torch": torch.__version__,
-        "numpy": numpy.__version__,
-        "python": platform.python_version(),
-        "commit": _commit(),
-    }
-
-
-def _commit() -> str | None:
-    here = Path(diffmg.__file__)
-    git = ["git", "-C", str(here.parent)]
-    try:
-        subprocess.run([*git, "ls-files", "--error-unmatch", here.name], check=True, capture_output=True)
-        found = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
-        changes = subprocess.run([*git, "status", "--porcelain", "--", "."], check=True, capture_output=True, text=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return found.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
+    def _seed(self, repeat: int) -> int:
+        return derive_seed(self.plan.seed, "train", repeat)

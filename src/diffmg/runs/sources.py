@@ -1,61 +1,129 @@
-"""Where a problem comes from: a data set by name, a description of tables, or a database."""
+"""Problems from where they are: a data set by name, a description of tables, or a database; and where to start."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.engine import Engine
+from diffmg.core.errors import DiffmgError
+from diffmg.core.method import METHODS, Method, MethodSpec
+from diffmg.core.plan import Plan, Source
+from diffmg.core.settings import Settings
 
 if TYPE_CHECKING:
     from diffmg.datasets import Published
     from diffmg.tables import Description
     from diffmg.tasks.problem import Problem
-    from diffmg.core.settings import Settings
 
-DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
-OPTIONS = ("target", "as_of", "on_unknown")
+DEFAULT_METHOD = "diffmg"
 
 
-def is_database(data: str) -> bool:
-    """Whether `data` is the file or the address of a database."""
-    return "://" in data or data.endswith(DATABASES)
+def open_problem(
+    source: Source | str, *, root: Path | None = None, encoders: Mapping[str, Any] | None = None
+) -> Problem:
+    """The network and the task of a data set, of a description, or of a database.
+
+    `root` is where files of data sets lie. `encoders` are those a model was fitted with, for own tables.
+    """
+    source = Source(source) if isinstance(source, str) else source
+    if not source.name:
+        raise DiffmgError("data must have a name to be opened, but got a network that was built in Python; give it")
+    if not source.is_described:
+        from diffmg.datasets import load_dataset
+
+        _check_plain(source)
+        return replace(load_dataset(source.name, root=root, seed=source.seed), source=source)
+    from diffmg.tables.problem import problem_from_tables, read_tables
+
+    description = describe(source)
+    folder = Path() if source.is_database else Path(source.name).parent
+    problem = problem_from_tables(description, read_tables(description, folder), encoders)
+    return replace(problem, source=source.located())
 
 
-def is_described(data: str) -> bool:
-    """Whether `data` is a description of tables, or a database that can be described."""
-    return data.endswith(".toml") or is_database(data)
-
-
-def plain_name(data: str) -> str:
-    """Data as part of a file name: the name of a file or a database, or that of a data set with its size."""
-    return re.sub(r"[^\w.]+", "-", Path(data).stem if is_described(data) else data)
-
-
-def describe(data: str, options: Mapping[str, Any]) -> Description:
-    """The description behind `data`: read from a TOML file, or made from a database and its target."""
+def describe(source: Source) -> Description:
+    """The description behind a source: read from a TOML file, or made from a database and its target."""
     from diffmg.tables import read_description
 
-    for name in options:
-        if name not in OPTIONS:
-            raise unknown("option of the data:", name, OPTIONS)
-    _check_no_password(data)
-    if not is_database(data):
-        if "target" in options or "as_of" in options:
-            raise DiffmgError(f"a target and a time are for databases, but got {dict(options)} for {data!r}")
-        description = read_description(Path(data))
+    _check_no_password(source.name)
+    if not source.is_database:
+        if source.target or source.as_of:
+            given = {"target": source.target, "as_of": dict(source.as_of)}
+            raise DiffmgError(f"a target and a time are for databases, but got {given} for {source.name!r}")
+        description = read_description(Path(source.name))
     else:
         from diffmg.tables.database import describe_database
 
-        if not options.get("target"):
+        if not source.target:
             raise DiffmgError(
-                f"a database needs a target TABLE.COLUMN to predict, but got none for {data!r}; use --target"
+                f"a database needs a target TABLE.COLUMN to predict, but got none for {source.name!r}; use --target"
             )
-        description = describe_database(data, options["target"], as_of=options.get("as_of"))
-    return replace(description, on_unknown=options.get("on_unknown", description.on_unknown))
+        description = describe_database(source.name, source.target, as_of=source.as_of or None)
+    if source.on_unknown is None:
+        return description
+    return replace(description, on_unknown=source.on_unknown)  # type: ignore[arg-type]  # checked by the description
+
+
+def published_for(source: Source | str) -> Published | None:
+    """What the paper's authors published for a data set, where there is anything."""
+    source = Source(source) if isinstance(source, str) else source
+    if source.is_described or not source.name:
+        return None
+    from diffmg.datasets import DATASETS, parse_name
+
+    name = parse_name(source.name)[0]
+    return DATASETS.get(name)(name).published()
+
+
+def make_plan(
+    source: Source,
+    method: Method | str | None = None,
+    options: Mapping[str, Any] | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    *,
+    repeats: int = 1,
+    seed: int = 0,
+    device: str = "auto",
+    engine: Engine | None = None,
+) -> Plan:
+    """The plan of a method on data, with the one set of defaults there is.
+
+    A method with a meta graph starts from the options and settings that the paper's authors published for a data set,
+    where they did; all others start from this package's. `options` belong to a method given by name; `settings` change
+    some of the defaults, or are complete.
+    """
+    if isinstance(method, Method):
+        spec = method.spec()
+    else:
+        spec = MethodSpec(method or DEFAULT_METHOD, _options(source, method or DEFAULT_METHOD, options or {}))
+    if not isinstance(settings, Settings):
+        settings = _settings(source, spec.name).changed(settings or {})
+    plan = Plan(spec, source.located(), settings, repeats, seed, device, engine or Engine())
+    spec.make()
+    return plan
+
+
+def _options(source: Source, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a method by name: the published ones that it has, changed by those given."""
+    published = published_for(source)
+    known = {f for f in getattr(METHODS.get(name), "__dataclass_fields__", {})}
+    start = {} if published is None else {k: v for k, v in published.search.items() if k in known}
+    return (start if METHODS.get(name).has_metagraph else {}) | dict(given)
+
+
+def _settings(source: Source, name: str) -> Settings:
+    published = published_for(source) if METHODS.get(name).has_metagraph else None
+    return Settings() if published is None else Settings(**published.train)
+
+
+def _check_plain(source: Source) -> None:
+    given = {"target": source.target, "as_of": dict(source.as_of), "on_unknown": source.on_unknown}
+    odd = {name: value for name, value in given.items() if value}
+    if odd:
+        raise DiffmgError(f"a target, a time and unknown ids are for own tables, but got {odd} for {source.name!r}")
 
 
 def _check_no_password(data: str) -> None:
@@ -68,46 +136,3 @@ def _check_no_password(data: str) -> None:
             f"an address must be without a password, which would be written into files, but got one for {bare!r}; "
             "give it in PGPASSWORD or ~/.pgpass"
         )
-
-
-def open_problem(
-    data: str, *, root: Path | None = None, seed: int = 0, options: Mapping[str, Any] | None = None
-) -> Problem:
-    """The network and the task of a data set, of a description, or of a database."""
-    if not is_described(data):
-        from diffmg.datasets import load_dataset
-
-        if options:
-            raise DiffmgError(
-                f"a target, a time and unknown ids are for own tables, but got {dict(options)} for {data!r}"
-            )
-        return load_dataset(data, root=root, seed=seed)
-    from diffmg.tables.problem import problem_from_tables, read_tables
-
-    description = describe(data, options or {})
-    folder = Path() if is_database(data) else Path(data).parent
-    return problem_from_tables(description, read_tables(description, folder))
-
-
-def published_for(data: str) -> Published | None:
-    """What the paper's authors published for a data set, where there is anything."""
-    if is_described(data):
-        return None
-    from diffmg.datasets import DATASETS, parse_name
-
-    name = parse_name(data)[0]
-    return DATASETS.get(name)(name).published()
-
-
-def starting_point(data: str, strategy: str) -> tuple[dict[str, Any], Settings]:
-    """Options of a strategy and settings to start from: the authors' where they published some.
-
-    Without a strategy, which is a baseline's case, the settings are this package's.
-    """
-    from diffmg.methods.search import known_options
-    from diffmg.core.settings import Settings
-
-    published = published_for(data) if strategy else None
-    if published is None:
-        return {}, Settings()
-    return known_options(strategy, published.search), Settings(**published.train)

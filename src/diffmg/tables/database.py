@@ -10,11 +10,12 @@ import pyarrow as pa
 from diffmg.core.errors import DiffmgError, unknown
 from diffmg.tables.catalogue import DatabaseTable, read_catalogue
 from diffmg.tables.connecting import connected, without_password
-from diffmg.tables.description import ClassifyTable, Description
+from diffmg.tables.description import Description
 from diffmg.tables.joins import ROW_NUMBER, linked_to, nodes_of, relations_of
 from diffmg.tables.leakage import held_back
 from diffmg.tables.rows import read_rows
 from diffmg.tables.selecting import Tables, has_rows, kind_of, select_rows, split_name, times_of
+from diffmg.tasks.node_classification import ClassificationSpec
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -51,7 +52,7 @@ def describe_database(
     return Description(
         nodes_of(tables, name, frozenset({label, *hidden})),
         relations,
-        ClassifyTable(name, (label,), held_back=hidden, seed=seed),
+        ClassificationSpec(name, (label,), held_back=hidden, seed=seed),
         database=address,
         on_unknown="drop" if as_of else "error",
         as_of={f"{t}.{column}": time for t in tables for column, time in times.get(t, {}).items()},
@@ -70,10 +71,9 @@ def read_database(description: Description) -> dict[str, pa.Table]:
             if name not in tables:
                 raise unknown("table of the database:", name, tables)
             read[name] = _read(connection, name, description, tables, times.get(name, {}))
-    if isinstance(description.task, ClassifyTable):
-        target = description.nodes[description.task.target].table
-        if target is not None and not read[target].num_rows:
-            raise _no_rows(target, times)
+    for name in description.task.columns(description) if description.task else ():
+        if not read[name].num_rows:
+            raise _no_rows(name, times)
     return read
 
 
@@ -138,7 +138,7 @@ def _wanted(description: Description, table: DatabaseTable) -> list[str]:
             rest = [c for c, kind in table.columns.items() if kind != "other" and c not in table.keys]
             features = rest if node.features is None else node.features
             wanted |= dict.fromkeys((*(node.id or [*table.columns][:1]), *features))
-    keys = description.keys_of(table.name) - {*getattr(description.task, "held_back", ())}
+    keys = description.keys_of(table.name) - {*(description.task.held_back if description.task else ())}
     return list(wanted | dict.fromkeys(sorted(keys)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from diffmg.core.arrow import as_column
@@ -21,17 +20,8 @@ from diffmg.core.files import cannot_write, make_folder
 from diffmg.core.schema import Relation
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
-from diffmg.tables.description import (
-    ClassifyTable,
-    Description,
-    NodeTable,
-    RecommendTable,
-    RelationTable,
-    write_description,
-)
+from diffmg.tables.description import Description, NodeTable, RelationTable, write_description
 from diffmg.tables.frames import by_name
-from diffmg.tasks import NodeClassification, Recommendation
-from diffmg.tasks.labels import PARTS
 from diffmg.tasks.problem import Problem
 
 DESCRIPTION = "network.toml"
@@ -45,28 +35,52 @@ def export_tables(given: Problem | HeteroGraph, folder: Path | str) -> Path:
     A network alone is read by `read_graph`. Each relation has a file, those that are reverses of others too.
     """
     graph, task = (given.graph, given.task) if isinstance(given, Problem) else (given, None)
-    tables, description = _described(graph)
-    if isinstance(task, NodeClassification):
-        classify = _classify(task, tables[str(description.nodes[task.target].table)])
-        description = replace(description, task=classify)
-    if isinstance(task, Recommendation):
-        name = _observed(graph, task)
-        recommend = _recommend(graph, task, name, tables[description.relations[name].table])
-        description = replace(description, task=recommend)
-    _write(Path(folder), tables, description)
+    tables = TablesOut(graph)
+    spec = None if task is None else task.export(tables)
+    _write(Path(folder), tables.columns, replace(tables.description, task=spec))
     return Path(folder) / DESCRIPTION
 
 
-def _described(graph: HeteroGraph) -> tuple[Tables, Description]:
-    types, named = graph.schema.node_types, by_name(graph.schema.relations)
-    nodes = {t: _node_table(graph, t, file) for t, file in zip(types, _files("nodes", types), strict=True)}
-    relations = {
-        name: _relation_table(graph, name, relation, file)
-        for (name, relation), file in zip(named.items(), _files("edges", named), strict=True)
-    }
-    tables = {str(nodes[t].table): _node_columns(graph, t) for t in types}
-    tables |= {relations[name].table: _edge_columns(graph, relation) for name, relation in named.items()}
-    return tables, Description(nodes, relations)
+class TablesOut:
+    """The tables of a network, to which a task may add columns and rows."""
+
+    def __init__(self, graph: HeteroGraph) -> None:
+        types, named = graph.schema.node_types, by_name(graph.schema.relations)
+        self.graph, self.named = graph, named
+        nodes = {t: _node_table(graph, t, file) for t, file in zip(types, _files("nodes", types), strict=True)}
+        relations = {
+            name: _relation_table(graph, name, relation, file)
+            for (name, relation), file in zip(named.items(), _files("edges", named), strict=True)
+        }
+        self.description = Description(nodes, relations)
+        self.columns: Tables = {str(nodes[t].table): _node_columns(graph, t) for t in types}
+        self.columns |= {relations[name].table: _edge_columns(graph, relation) for name, relation in named.items()}
+
+    def add_node_columns(self, node_type: str, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Add columns to a type's table."""
+        self.columns[str(self.description.nodes[node_type].table)] |= dict(columns)
+
+    def relation_with(self, source: str, target: str, edges: NDArray[np.int64]) -> str:
+        """The name of the relation between two types whose edges are these; raises where there is none."""
+        width = self.graph.num_nodes[target]
+        wanted = np.unique(edges[0] * width + edges[1])
+        for name, relation in self.named.items():
+            there, ends = self.graph.edge_index(relation), (relation.source, relation.target)
+            if ends == (source, target) and np.array_equal(np.unique(there[0] * width + there[1]), wanted):
+                return name
+        raise DiffmgError(
+            f"an export needs a relation from {source!r} to {target!r} whose edges are the seen pairs, "
+            f"but got none of {[str(r) for r in self.graph.schema.relations]}"
+        )
+
+    def add_edge_rows(self, relation: str, rows: Mapping[str, Sequence[Any]], edges: NDArray[np.int64]) -> None:
+        """Add rows for more edges, with columns that the first rows have too."""
+        columns, ends = self.columns[self.description.relations[relation].table], self.named[relation]
+        for name, node_type, numbers in zip(("source", "target"), (ends.source, ends.target), edges, strict=True):
+            columns[name] = np.concatenate([columns[name], self.graph.ids_of(node_type)[numbers]])
+        if "weight" in columns:
+            columns["weight"] = np.concatenate([columns["weight"], np.full(edges.shape[1], np.nan)])
+        columns |= dict(rows)
 
 
 def _write(folder: Path, tables: Tables, description: Description) -> None:
@@ -100,9 +114,7 @@ def _node_columns(graph: HeteroGraph, node_type: str) -> dict[str, Any]:
     features = graph.features.get(node_type)
     columns = {"id": graph.ids_of(node_type)}
     if isinstance(features, FixedMatrix):
-        csr = features.forward.cpu()
-        parts = (csr.values().numpy(), csr.col_indices().numpy(), csr.crow_indices().numpy())
-        matrix = sp.csr_matrix(parts, shape=features.shape).tocsc()
+        matrix = features.to_scipy().tocsc()
         return columns | {f"f{i}": matrix[:, [i]].toarray().ravel() for i in range(matrix.shape[1])}
     if features is not None:
         return columns | {f"f{i}": values for i, values in enumerate(features.numpy(force=True).T)}
@@ -135,56 +147,3 @@ def _relation_table(graph: HeteroGraph, name: str, relation: Relation, file: str
 
 def _is_weighted(graph: HeteroGraph, relation: Relation) -> bool:
     return bool((graph.adjacency[relation].data != 1).any())
-
-
-def _classify(task: NodeClassification, columns: dict[str, Any]) -> ClassifyTable:
-    """Adds columns of labels and split."""
-    labels = task.labels.numpy(force=True)
-    classes = [c.item() if isinstance(c, np.generic) else c for c in task.classes]
-    if len({type(c) for c in classes}) > 1 or not isinstance(classes[0], str | int | float):
-        classes = [str(c) for c in classes]
-    if task.multilabel:
-        names = tuple(f"label{i}" for i in range(len(classes)))
-        columns |= {name: [None if v < 0 else v for v in marks] for name, marks in zip(names, labels.T, strict=True)}
-    else:
-        names = ("label",)
-        columns["label"] = [None if number < 0 else classes[number] for number in labels]
-    split = np.full(len(labels), None, object)
-    for part, index in task.parts.items():
-        split[index.numpy(force=True)] = part
-    columns["split"] = split
-    return ClassifyTable(task.target, names, "split", metric=task.metric, classes=tuple(classes))
-
-
-def _observed(graph: HeteroGraph, task: Recommendation) -> str:
-    """The relation from users to items whose edges are what users have been seen to choose."""
-    seen = _codes(task, *task.seen.nonzero())
-    for name, relation in by_name(graph.schema.relations).items():
-        ends = (relation.source, relation.target)
-        if ends == task.target_types and np.array_equal(_codes(task, *graph.edge_index(relation)), seen):
-            return name
-    raise DiffmgError(
-        f"an export needs a relation from {task.user!r} to {task.item!r} whose edges are the seen pairs, "
-        f"but got none of {[str(r) for r in graph.schema.relations]}"
-    )
-
-
-def _codes(task: Recommendation, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.int64]:
-    return np.unique(users.astype(np.int64) * task.shape[1] + items)
-
-
-def _recommend(graph: HeteroGraph, task: Recommendation, name: str, columns: dict[str, Any]) -> RecommendTable:
-    """Adds a row for each supervised pair, and columns of ratings and split."""
-    seen = len(columns["source"])
-    split: list[Any] = [None] * seen
-    added: dict[str, list[Any]] = {name: [values] for name, values in columns.items()} | {"rating": [np.ones(seen)]}
-    for part in PARTS:
-        labelled = task.parts[part]
-        added["source"].append(graph.ids_of(task.user)[labelled.pairs.left.numpy(force=True)])
-        added["target"].append(graph.ids_of(task.item)[labelled.pairs.right.numpy(force=True)])
-        added["rating"].append(labelled.labels.numpy(force=True))
-        if "weight" in added:
-            added["weight"].append(np.full(task.size(part), np.nan))
-        split += [part] * task.size(part)
-    columns |= {name: np.concatenate(values) for name, values in added.items()} | {"split": split}
-    return RecommendTable(name, "rating", liked=0.5, split="split", metric=task.metric, exempt=task.exempt, k=task.k)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from diffmg.core.errors import DiffmgError, unknown
 from diffmg.core.schema import Relation
 from diffmg.graph.checks import checked_relation
-from diffmg.graph.network import HeteroGraph
+from diffmg.graph.network import CONVERTERS, HeteroGraph
 from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
 from diffmg.tables.network import build_network
 from diffmg.tables.reading import as_table, column
@@ -19,6 +19,7 @@ WEIGHT = "weight"
 """The column of a relation's table that holds weights, where there is one."""
 
 
+@CONVERTERS.add("from_tables")
 def graph_from_tables(
     nodes: Mapping[str, Any],
     relations: Mapping[tuple[str, str, str], Any],
@@ -40,8 +41,7 @@ def graph_from_tables(
     for (name, relation), table in zip(by_name(relations).items(), relations.values(), strict=True):
         tables[name] = as_table(table, f"relation {name!r}")
         links[name] = _relation_table(name, relation, keys, tables[name], reverse)
-    network = build_network(Description(described, links, on_unknown=on_unknown), tables)
-    return network.graph(network.edges, dict.fromkeys(links, reverse))
+    return build_network(Description(described, links, on_unknown=on_unknown), tables).graph({})
 
 
 def _keys(given: str | Sequence[str] | None, table: pa.Table | None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Tables become a network: ids are mapped to node numbers and kept."""
+"""Tables become a network: nodes are numbered in the order of their ids, so the order of rows does not matter."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core.arrow import numbers
+from diffmg.core.codec import from_plain, to_plain
+from diffmg.core.errors import DiffmgError, unknown
 from diffmg.core.schema import Relation
 from diffmg.graph.network import HeteroGraph
-from diffmg.tables.columns import Encoded, as_numbers, encode
 from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
+from diffmg.tables.encoding import FeatureEncoder
 from diffmg.tables.reading import column, is_guessed, key_column
 
 EXAMPLES = 3
@@ -38,24 +40,55 @@ class Edges:
 
 @dataclass(frozen=True)
 class Network:
-    """What the tables hold, before it becomes a `HeteroGraph`."""
+    """What the tables hold, before it becomes a `HeteroGraph`; a task reads its labels and pairs from here."""
 
+    description: Description
+    tables: Mapping[str, pa.Table]
     ids: Mapping[str, pa.Array]
+    """Per type, sorted."""
+    rows: Mapping[str, pa.Array]
+    """Per type with a table, the row of each node."""
     features: Mapping[str, Any]
-    edges: Mapping[str, Edges]
+    encoders: Mapping[str, FeatureEncoder]
+    found: Mapping[str, Edges]
+    """Edges of each relation, as far as it has any."""
     notes: tuple[str, ...]
 
-    def graph(self, edges: Mapping[str, Edges], both: Mapping[str, bool]) -> HeteroGraph:
-        """The network with these edges; relations with `both` get their reverse, unless it is there."""
+    def count(self, node_type: str) -> int:
+        """Nodes of a type."""
+        return len(self.ids[node_type])
+
+    def node_column(self, node_type: str, name: str) -> pa.ChunkedArray:
+        """A column of a type's table, a row per node in node order."""
+        table = self.tables[str(self.description.nodes[node_type].table)]
+        return column(table, name, f"nodes {node_type!r}").take(self.rows[node_type])
+
+    def edges(self, relation: str) -> tuple[Relation, NDArray[np.int64]]:
+        """A relation of the description, and its edges as two rows of node numbers."""
+        if relation in self.found:
+            return self.found[relation].relation, self.found[relation].index
+        described = self.description.relations[relation]
+        return Relation(described.source[0], relation, described.target[0]), np.empty((2, 0), np.int64)
+
+    def edge_column(self, relation: str, name: str) -> pa.ChunkedArray:
+        """A column of a relation's table, a row per edge."""
+        table = self.tables[self.description.relations[relation].table]
+        return column(table, name, f"relation {relation!r}").take(pa.array(self.found[relation].rows))
+
+    def graph(self, kept: Mapping[str, NDArray[np.bool_]], notes: Sequence[str] = ()) -> HeteroGraph:
+        """The network, of some relations only these edges; relations that say so get their reverse."""
+        edges = {name: e.only(kept[name]) if name in kept else e for name, e in self.found.items()}
+        both = self.description.relations
         graph = HeteroGraph.build(
             {t: len(values) for t, values in self.ids.items()},
             {e.relation: e.index for e in edges.values()},
             self.features,
             weights={e.relation: e.weight for e in edges.values() if e.weight is not None},
             ids={t: _plain(values.to_numpy(zero_copy_only=False)) for t, values in self.ids.items()},
-            reverse=[e.relation for name, e in edges.items() if both[name]],
+            reverse=[e.relation for name, e in edges.items() if both[name].both],
         )
-        return replace(graph, notes=(*self.notes, *_repeated(graph, edges)))
+        encoders = {t: to_plain(encoder) for t, encoder in self.encoders.items()}
+        return replace(graph, notes=(*self.notes, *_repeated(graph, edges), *notes), encoders=encoders)
 
 
 @dataclass(frozen=True)
@@ -72,18 +105,57 @@ class _Keys:
         return cls(key_column(table, names, what), is_guessed(table))
 
 
-def build_network(description: Description, tables: Mapping[str, pa.Table]) -> Network:
-    """Map all ids and encode all features; unknown ids are an error or dropped, as the description says."""
-    ids = {t: _ids(t, n, tables, description) for t, n in description.nodes.items()}
+def build_network(
+    description: Description, tables: Mapping[str, pa.Table], encoders: Mapping[str, Any] | None = None
+) -> Network:
+    """Map all ids and encode all features; unknown ids are an error or dropped, as the description says.
+
+    `encoders` are those of a network that was read before: its columns are then encoded as they were there.
+    """
+    ids, rows = {}, {}
+    for node_type, node in description.nodes.items():
+        keys = _ids(node_type, node, tables, description)
+        order = pc.sort_indices(keys.values)
+        ids[node_type] = _Keys(keys.values.take(order), keys.guessed)
+        if node.table is not None:
+            rows[node_type] = order
     notes: list[str] = []
     features: dict[str, Any] = {}
-    for node_type, node in description.nodes.items():
-        if node.table is not None:
-            encoded = _features(node_type, node, tables[node.table], description)
-            notes += encoded.notes
-            if encoded.matrix is not None:
-                features[node_type] = encoded.matrix
-    edges = {}
+    fitted: dict[str, FeatureEncoder] = {}
+    for node_type, order in rows.items():
+        table = tables[str(description.nodes[node_type].table)].take(order)
+        fitted[node_type] = _encoder(node_type, description, table, encoders)
+        matrix = fitted[node_type].transform(table, f"nodes {node_type!r}")
+        notes += fitted[node_type].notes(table, node_type)
+        if matrix is not None:
+            features[node_type] = matrix
+    edges, more = _all_edges(description, tables, ids)
+    values = {t: keys.values for t, keys in ids.items()}
+    return Network(description, tables, values, rows, features, fitted, edges, (*notes, *more))
+
+
+def _encoder(
+    node_type: str, description: Description, table: pa.Table, encoders: Mapping[str, Any] | None
+) -> FeatureEncoder:
+    """The encoder of a type's columns: fitted now, or the one that was fitted before."""
+    if encoders is not None:
+        if node_type not in encoders:
+            raise unknown("node type with a table, when the encoders were fitted:", node_type, encoders)
+        return from_plain(FeatureEncoder, encoders[node_type], f"encoders of {node_type!r}")
+    node = description.nodes[node_type]
+    keys = set(node.id or table.column_names[:1]) | description.keys_of(node.table or "")
+    names = node.features
+    if names is None:
+        names = tuple(name for name in table.column_names if name not in keys)
+    for name in names:
+        column(table, name, f"nodes {node_type!r}")
+    return FeatureEncoder.fit(table, names, node.encode)
+
+
+def _all_edges(
+    description: Description, tables: Mapping[str, pa.Table], ids: Mapping[str, _Keys]
+) -> tuple[dict[str, Edges], list[str]]:
+    edges, notes = {}, []
     for name, relation in description.relations.items():
         found, more = _edges(name, relation, tables[relation.table], ids, description.on_unknown)
         notes += more
@@ -93,7 +165,7 @@ def build_network(description: Description, tables: Mapping[str, pa.Table]) -> N
             notes.append(f"relation {name}: no edges, left out")
     if not edges:
         raise DiffmgError(f"a network needs one or more relations, but got {len(edges)} with edges; {notes}")
-    return Network({t: keys.values for t, keys in ids.items()}, features, edges, tuple(notes))
+    return edges, notes
 
 
 def _ids(node_type: str, node: NodeTable, tables: Mapping[str, pa.Table], description: Description) -> _Keys:
@@ -128,18 +200,6 @@ def _check_unique(node_type: str, values: pa.ChunkedArray) -> None:
         )
 
 
-def _features(node_type: str, node: NodeTable, table: pa.Table, description: Description) -> Encoded:
-    keys = set(node.id or table.column_names[:1]) | description.keys_of(node.table or "")
-    names = node.features
-    if names is None:
-        names = tuple(name for name in table.column_names if name not in keys)
-    for name in names:
-        column(table, name, f"nodes {node_type!r}")
-    if node.encode == "by_type":
-        return encode(table, names, node_type)
-    return as_numbers(table, names, node_type, node.encode)
-
-
 def _edges(
     name: str, relation: RelationTable, table: pa.Table, ids: Mapping[str, _Keys], on_unknown: OnUnknown
 ) -> tuple[Edges, list[str]]:
@@ -150,7 +210,10 @@ def _edges(
     if relation.weight is not None:
         weight = numbers(column(table, relation.weight, f"relation {name!r}"), f"weights of relation {name!r}")[rows]
     ends = Relation(relation.source[0], relation.name or name, relation.target[0])
-    return Edges(ends, np.stack([source[rows], target[rows]]), weight, rows), notes + more
+    keys = (target[rows], source[rows]) if weight is None else (weight, target[rows], source[rows])
+    order = np.lexsort(keys)  # by node, so that sums of weights do not depend on the order of rows
+    index = np.stack([source[rows], target[rows]])[:, order]
+    return Edges(ends, index, None if weight is None else weight[order], rows[order]), notes + more
 
 
 def _node_numbers(
@@ -191,14 +254,6 @@ def _in_one_type(what: str, columns: Sequence[_Keys]) -> list[Any]:
             "make them all text or all whole numbers"
         )
     return [c.values.cast(next(iter(types), pa.null())) for c in columns]
-
-
-def numbers(values: pa.ChunkedArray, what: str) -> NDArray[np.float64]:
-    """A column of numbers, NaN where one is missing."""
-    try:
-        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
-    except pa.ArrowException as error:
-        raise DiffmgError(f"{what} must be numbers, but got {values.type}: {error}") from error
 
 
 def _repeated(graph: HeteroGraph, edges: Mapping[str, Edges]) -> list[str]:

@@ -1,7 +1,9 @@
-"""Tasks: what is predicted, for which target types, on which split, how it is scored."""
+"""Tasks: what is predicted, for which target types, on which split, how it is scored. One file per member."""
 
-from diffmg.tasks._base import Part, Task
+from diffmg.core.task import PARTS, Part, Task
+from diffmg.tasks.answers import Answers
 from diffmg.tasks.node_classification import NodeClassification
+from diffmg.tasks.problem import Problem
 from diffmg.tasks.recommendation import Recommendation
 
-__all__ = ["NodeClassification", "Part", "Recommendation", "Task"]
+__all__ = ["PARTS", "Answers", "NodeClassification", "Part", "Problem", "Recommendation", "Task"]

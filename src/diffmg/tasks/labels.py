@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from diffmg.core.arrow import plain
 from diffmg.core.errors import DiffmgError
-from diffmg.tasks._base import Part
+from diffmg.core.task import PARTS, Part
 
 Ints = NDArray[np.int64]
 Shares = tuple[float, float, float]
@@ -27,7 +27,6 @@ NAMES: dict[str, Part] = {
     "testing": "test",
 }
 """What a part may be called in a column."""
-PARTS: tuple[Part, ...] = ("train", "val", "test")
 
 
 def class_numbers(values: pa.ChunkedArray, what: str, classes: Sequence[Any] | None = None) -> tuple[Ints, list[Any]]:

@@ -55,7 +55,7 @@ def auc_of(positive: Tensor, negative: Tensor) -> Tensor:
 def _sorted(values: Tensor) -> Tensor:
     """Ascending; numpy's sort is several times faster on a CPU than torch's, which also finds the order."""
     values = values.detach()
-    return values.sort().values if values.is_cuda else torch.from_numpy(np.sort(values.numpy()))
+    return torch.from_numpy(np.sort(values.numpy())) if values.is_cpu else values.sort().values
 
 
 def average_precision(scores: Tensor, labels: Tensor) -> Tensor:

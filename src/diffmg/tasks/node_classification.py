@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 import torch
 import torch.nn.functional as F  # noqa: N812
 from numpy.typing import ArrayLike, NDArray
@@ -14,16 +15,90 @@ from torch import Tensor
 
 from diffmg.core.arrow import as_column
 from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.task import TASKS, ExportTables, NamedTables, Part, Reading, Task, TaskSpec, TaskTables
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks._base import Part, Task
+from diffmg.tasks.answers import Answers, inverse
 from diffmg.tasks.labels import Shares, class_numbers, random_split, split_numbers
 from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
 
-METRICS = ("macro_f1", "micro_f1", "accuracy")
-
 
 @dataclass(frozen=True)
+class ClassificationSpec(TaskSpec):
+    """Label the nodes of a type by a column of its table."""
+
+    target: str
+    label: tuple[str, ...]
+    """The column of labels, or several columns of 0 and 1 for several labels a node."""
+    split: str | None = None
+    """Column of train, val and test; random and stratified where there is none."""
+    shares: tuple[float, float, float] = (0.6, 0.2, 0.2)
+    seed: int = 0
+    """Draws a random split, by id: the order of rows does not matter."""
+    metric: str = "macro_f1"
+    classes: tuple[Any, ...] | None = None
+    """Classes in order; those of the column, sorted, where none are given."""
+    held_back: tuple[str, ...] = ()
+    """Other columns that would tell the label, and so are no features."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, {"seed >= 0": self.seed >= 0, "there is a label": len(self.label) >= 1})
+
+    @classmethod
+    def matches(cls, given: Mapping[str, Any]) -> bool:
+        """It names a target or a label."""
+        return "label" in given or "target" in given
+
+    def check(self, description: NamedTables) -> None:
+        """The labels are known, and are neither features nor edges."""
+        table = description.table_of(self.target)
+        if table is None:
+            raise DiffmgError(f"labels come from the table of {self.target!r}, but got a type without one")
+        leaks = sorted(description.columns_in_use(table) & set(self.label))
+        if leaks:
+            raise DiffmgError(
+                f"a label must be no feature, id or edge of the network, or the answer leaks, but got {leaks} as both"
+            )
+
+    def columns(self, description: NamedTables) -> dict[str, set[str]]:
+        """Labels, split, and what would tell the label."""
+        own = {*self.label, *self.held_back, *([self.split] if self.split else [])}
+        return {str(description.table_of(self.target)): own}
+
+    def read(self, tables: TaskTables) -> Reading:
+        """Labels and split, from columns or drawn by id."""
+        labels, classes = self._labels(tables)
+        if self.split is not None:
+            parts = split_numbers(tables.node_column(self.target, self.split), f"the split column {self.split!r}")
+        else:
+            strata = labels if labels.ndim == 1 else np.where((labels >= 0).all(axis=1), 0, -1)
+            parts = random_split(strata, self.shares, self.seed)
+        return Reading(NodeClassification.build(self.target, labels, **parts, classes=classes, metric=self.metric), {})
+
+    def lines(self) -> list[str]:
+        """What is predicted, and how it is split."""
+        shares = " / ".join(f"{share:g}" for share in self.shares)
+        split = f"split from column {self.split}" if self.split else f"random split {shares}, seed {self.seed}"
+        lines = [f"task: predict {', '.join(self.label)} of {self.target}; {split}"]
+        if self.held_back:
+            lines.append(f"held back, since they may tell the label: {', '.join(self.held_back)}")
+        return lines
+
+    def _labels(self, tables: TaskTables) -> tuple[NDArray[np.int64], list[Any]]:
+        columns = [tables.node_column(self.target, name) for name in self.label]
+        if len(columns) == 1:
+            return class_numbers(columns[0], f"the label column {self.label[0]!r}", self.classes)
+        marks = [
+            class_numbers(_zeros_and_ones(values), f"the label column {name!r}, one of several,", (0, 1))[0]
+            for name, values in zip(self.label, columns, strict=True)
+        ]
+        return np.stack(marks, axis=1), list(self.label if self.classes is None else self.classes)
+
+
+@TASKS.add("classification")
+@dataclass(frozen=True, repr=False)
 class NodeClassification(Task):
     """One label per node, or several: `labels` is (n,) class numbers, or (n, C) of 0 and 1; -1 is unknown."""
 
@@ -32,6 +107,13 @@ class NodeClassification(Task):
     parts: Mapping[Part, Tensor]
     classes: tuple[Any, ...]
     metric: str = "macro_f1"
+
+    kind: ClassVar = "classification"
+    summary: ClassVar = "label the nodes of one type: one class a node, or several"
+    metrics: ClassVar = {"macro_f1": "max", "micro_f1": "max", "accuracy": "max"}
+    verb: ClassVar = "predict"
+    estimator: ClassVar = "MetaGraphClassifier"
+    spec: ClassVar = ClassificationSpec
 
     @classmethod
     def build(
@@ -46,8 +128,8 @@ class NodeClassification(Task):
         metric: str = "macro_f1",
     ) -> NodeClassification:
         """Build from labels and, per part, node numbers or a mask over all nodes, checking everything."""
-        if metric not in METRICS:
-            raise unknown("metric", metric, METRICS)
+        if metric not in cls.metrics:
+            raise unknown("metric", metric, cls.metrics)
         values = np.asarray(labels)
         if values.ndim not in (1, 2) or not (np.issubdtype(values.dtype, np.integer) or values.dtype == bool):
             raise DiffmgError(
@@ -72,18 +154,20 @@ class NodeClassification(Task):
         shares: Shares = (0.6, 0.2, 0.2),
         seed: int = 0,
         metric: str = "macro_f1",
+        ids: ArrayLike | None = None,
     ) -> NodeClassification:
         """Build from a column of labels in the order of the nodes: a list, or one of numpy, pandas, polars or Arrow.
 
         Labels may be text or numbers; None and NaN are nodes without one. `split` is a column of train, val, test or
-        nothing; without it each class is divided by `shares`, at random from `seed`.
+        nothing; without it each class is divided by `shares`, at random from `seed`. With `ids` the split is drawn by
+        id, so that it is the same for any order of the nodes.
         """
         labels, classes = class_numbers(as_column(column, "the labels"), "the labels")
-        parts = (
-            random_split(labels, shares, seed)
-            if split is None
-            else split_numbers(as_column(split, "the split"), "the split")
-        )
+        if split is not None:
+            parts = split_numbers(as_column(split, "the split"), "the split")
+        else:
+            order = np.arange(len(labels)) if ids is None else np.argsort(np.asarray(ids), kind="stable")
+            parts = {part: order[index] for part, index in random_split(labels[order], shares, seed).items()}
         return cls.build(target, labels, **parts, classes=classes, metric=metric)
 
     @property
@@ -149,9 +233,80 @@ class NodeClassification(Task):
         """Probability of each class, (n, C)."""
         return torch.sigmoid(logits) if self.multilabel else torch.softmax(logits, dim=1)
 
-    def fingerprint(self) -> str:
-        """A hash of labels and split."""
-        return fingerprint(self.target, self.labels, *self.parts.values())
+    def answers(self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any) -> Answers:
+        """The class of each node, and the probability of every class."""
+        if options:
+            raise unknown("option of a classification's answers:", next(iter(options)), ())
+        logits, known = outputs[0], graph.ids_of(self.target)
+        if ids is not None:
+            index = graph.index_of(self.target, ids)
+            logits, known = logits[torch.from_numpy(index)], known[index]
+        decided, names = self.decide(logits).numpy(force=True), np.asarray(self.classes)
+        if self.multilabel:
+            words = np.array([" ".join(map(str, names[row > 0])) for row in decided], dtype=object)
+        else:
+            words = names[decided]
+        chances = self.probabilities(logits).numpy(force=True)
+        return Answers(
+            {self.target: known, "class": words} | {f"p({c})": p for c, p in zip(names, chances.T, strict=True)}
+        )
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Labelled nodes of each class, by part."""
+        found = {}
+        for part, index in self.parts.items():
+            labels = self.labels[index]
+            each = labels.sum(dim=0) if self.multilabel else torch.bincount(labels, minlength=self.outputs)
+            found[str(part)] = dict(zip(map(str, self.classes), each.tolist(), strict=True))
+        return found
+
+    def digests(self, order: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
+        """Classes, labels, and each part of the split."""
+        labels, own = self.labels.numpy(force=True), order.get(self.target)
+        places = np.arange(len(labels)) if own is None else inverse(own)
+        found = {"task": f"classification of {self.target}", "metric": self.metric}
+        found["classes"] = ", ".join(map(str, self.classes))
+        found["labels"] = fingerprint(labels if own is None else labels[own])
+        for part, index in self.parts.items():
+            found[f"split, {part}"] = f"{len(index)} nodes, {fingerprint(np.sort(places[index.numpy(force=True)]))}"
+        return found
+
+    def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> NodeClassification:
+        """The same labels on nodes in another order."""
+        if self.target not in orders:
+            return self
+        order, device = orders[self.target], self.labels.device
+        places = torch.from_numpy(inverse(order)).to(device)
+        parts = {part: places[index] for part, index in self.parts.items()}
+        return replace(self, labels=self.labels[torch.from_numpy(order).to(device)], parts=parts)
+
+    def export(self, tables: ExportTables) -> ClassificationSpec:
+        """Columns of labels and split."""
+        labels = self.labels.numpy(force=True)
+        classes = [c.item() if isinstance(c, np.generic) else c for c in self.classes]
+        if len({type(c) for c in classes}) > 1 or not isinstance(classes[0], str | int | float):
+            classes = [str(c) for c in classes]
+        split = np.full(len(labels), None, object)
+        for part, index in self.parts.items():
+            split[index.numpy(force=True)] = part
+        columns: dict[str, Any]
+        if self.multilabel:
+            columns = {f"label{i}": [None if v < 0 else int(v) for v in marks] for i, marks in enumerate(labels.T)}
+        else:
+            columns = {"label": [None if number < 0 else classes[number] for number in labels]}
+        tables.add_node_columns(self.target, columns | {"split": split})
+        return ClassificationSpec(self.target, tuple(columns), "split", metric=self.metric, classes=tuple(classes))
+
+    def with_other_test_labels(self) -> NodeClassification:
+        """Every test node has the next class."""
+        labels = self.labels.clone()
+        labels[self.parts["test"]] = (labels[self.parts["test"]] + 1) % max(2, 1 if self.multilabel else self.outputs)
+        return replace(self, labels=labels)
+
+    def __repr__(self) -> str:
+        names = [str(c) for c in self.classes]
+        shown = ", ".join(names[:6]) + (f", ... {len(names)} classes" if len(names) > 6 else "")
+        return f"NodeClassification({self.describe()}; classes {shown})"
 
 
 def _node_numbers(part: Part, given: ArrayLike, count: int) -> NDArray[np.int64]:
@@ -206,3 +361,7 @@ def _check_training_classes(labels: NDArray[Any], classes: tuple[Any, ...]) -> N
             f"there must be two or more classes, each with a training node, but got {len(classes)} classes "
             f"and none for {absent[:5]}; drop the class or move a node of it to train"
         )
+
+
+def _zeros_and_ones(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return values.cast(pa.int64()) if pa.types.is_boolean(values.type) else values

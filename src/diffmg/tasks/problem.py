@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
+from diffmg.core.plan import Source
 from diffmg.core.program import compile_program
 from diffmg.core.space import check_fits
+from diffmg.core.task import Task
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Problem:
 
     graph: HeteroGraph
     task: Task
+    source: Source = field(default_factory=Source)
+    """Where it was read from; nameless where it was built in Python."""
 
     def __post_init__(self) -> None:
         self.task.check(self.graph)
@@ -30,10 +35,17 @@ class Problem:
         """The same problem on another device, or with other switches of the engine."""
         there = self
         if self.graph.device.type != torch.device(device).type:
-            there = Problem(self.graph.to(device), self.task.to(device))
+            there = replace(self, graph=self.graph.to(device), task=self.task.to(device))
         if engine is None or engine == there.graph.engine:
             return there
-        return Problem(replace(there.graph, engine=engine), there.task)
+        return replace(there, graph=replace(there.graph, engine=engine))
+
+    def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> Problem:
+        """The same problem with its nodes in another order: node j of a type is what was node `orders[type][j]`."""
+        return replace(self, graph=self.graph.permuted(orders), task=self.task.permuted(orders)) if orders else self
+
+    def __repr__(self) -> str:
+        return f"Problem({self.task.describe()}\n  on {self.graph!r})"
 
     def arranged(self, metagraphs: Sequence[MetaGraph]) -> tuple[MetaGraph, ...]:
         """The meta graphs in the order of the task's target types, one for each, all of them fitting the network."""

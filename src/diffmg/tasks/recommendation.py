@@ -4,25 +4,124 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 import torch
 import torch.nn.functional as F  # noqa: N812
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from diffmg.core.arrow import numbers
 from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.task import PARTS, TASKS, ExportTables, NamedTables, Part, Reading, Task, TaskSpec, TaskTables
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks._base import Part, Task
+from diffmg.tasks.answers import Answers, inverse
+from diffmg.tasks.labels import split_numbers
 from diffmg.tasks.metrics import auc_of, average_precision, ndcg_at_k, recall_at_k
 from diffmg.tasks.pairs import Pairs
+from diffmg.tasks.ratings import Ratings, fresh_split
 
-METRICS = ("auc", "average_precision")
 CHUNK = 1024
-PARTS: tuple[Part, ...] = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class RecommendationSpec(TaskSpec):
+    """Recommend along a relation: its rows are split, the observed half stays in the network."""
+
+    relation: str
+    """Name of the relation whose source is the user and whose target is the item."""
+    rating: str | None = None
+    """Column of ratings; without it every row counts as liked."""
+    liked: float = 3.0
+    """Ratings above it are positive, the others negative."""
+    split: str | None = None
+    """Column of train, val and test, empty for pairs that are only edges; random where there is none."""
+    seed: int = 0
+    """Draws a random split, by id: the order of rows does not matter."""
+    metric: str = "auc"
+    exempt: tuple[str, ...] = ()
+    """Other relations from users to items that are known before a pair is decided, so that they may link it."""
+    k: int = 20
+    """Length of the list that recall@k and ndcg@k look at."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, {"seed >= 0": self.seed >= 0})
+
+    @classmethod
+    def matches(cls, given: Mapping[str, Any]) -> bool:
+        """It names a relation."""
+        return "relation" in given
+
+    def check(self, description: NamedTables) -> None:
+        """The relation must be described."""
+        description.relation_table(self.relation)
+
+    def columns(self, description: NamedTables) -> dict[str, set[str]]:
+        """Ratings and split."""
+        return {description.relation_table(self.relation): {name for name in (self.rating, self.split) if name}}
+
+    def read(self, tables: TaskTables) -> Reading:
+        """Pairs and their split; of a pair that is rated more than once the mean counts."""
+        relation, index = tables.edges(self.relation)
+        if not index.shape[1]:
+            raise DiffmgError(f"the relation of the task must have edges, but got none in {self.relation!r}")
+        stars = self._stars(tables, index.shape[1])
+        rated = ~np.isnan(stars)
+        notes = [f"relation {self.relation}: {int((~rated).sum())} rows without a rating, left out"]
+        shape = (tables.count(relation.source), tables.count(relation.target))
+        split = self._split(index.T[rated], stars[rated], tables, rated, shape)
+        code, observed = index[0] * shape[1] + index[1], split["observed"] @ np.array([shape[1], 1])
+        task = Recommendation.build(
+            relation.source,
+            relation.target,
+            shape,
+            {part: split[f"pos_{part}"] for part in PARTS},
+            {part: split[f"neg_{part}"] for part in PARTS},
+            seen=split["observed"],
+            exempt=tuple(name for given in self.exempt for name in (given, f"rev_{given}")),
+            metric=self.metric,
+            k=self.k,
+        )
+        return Reading(task, {self.relation: rated & np.isin(code, observed)}, () if rated.all() else tuple(notes))
+
+    def lines(self) -> list[str]:
+        """What is recommended, and by what."""
+        rating = f" by {self.rating} above {self.liked:g}" if self.rating else ""
+        return [f"task: recommend along {self.relation}{rating}; seed {self.seed}"]
+
+    def _stars(self, tables: TaskTables, count: int) -> NDArray[np.float64]:
+        """The rating of each row, NaN where there is none; without a column of them every row is liked."""
+        if self.rating is None:
+            return np.full(count, np.inf)
+        values = tables.edge_column(self.relation, self.rating)
+        return numbers(values, f"ratings of relation {self.relation!r}")
+
+    def _split(
+        self,
+        pairs: NDArray[np.int64],
+        stars: NDArray[np.float64],
+        tables: TaskTables,
+        rated: NDArray[np.bool_],
+        shape: tuple[int, int],
+    ) -> Mapping[str, NDArray[Any]]:
+        """Rows (user, item): `observed`, and `pos_PART` and `neg_PART` for each part."""
+        if self.split is None:
+            return fresh_split(Ratings.build(*_means(pairs, stars, shape), shape), self.seed, self.liked)
+        what = f"the split column {self.split!r} of relation {self.relation!r}"
+        parts = split_numbers(tables.edge_column(self.relation, self.split).filter(pa.array(rated)), what)
+        rest, liked = np.ones(len(pairs), bool), stars > self.liked
+        split: dict[str, NDArray[Any]] = {}
+        for part, rows in parts.items():
+            there = np.isin(np.arange(len(pairs)), rows)
+            split |= {f"pos_{part}": pairs[there & liked], f"neg_{part}": pairs[there & ~liked]}
+            rest &= ~there
+        return split | {"observed": pairs[rest & liked]}
 
 
 @dataclass(frozen=True)
@@ -59,7 +158,8 @@ class Labelled:
         return auc_of(scores[self.positive], scores[self.negative])
 
 
-@dataclass(frozen=True)
+@TASKS.add("recommendation")
+@dataclass(frozen=True, repr=False)
 class Recommendation(Task):
     """Two towers: a pair is scored by the dot product of the user's and the item's representation."""
 
@@ -74,6 +174,13 @@ class Recommendation(Task):
     metric: str = "auc"
     k: int = 20
     """Length of the list that recall@k and ndcg@k look at."""
+
+    kind: ClassVar = "recommendation"
+    summary: ClassVar = "recommend nodes of one type to nodes of another, by the dot product of two towers"
+    metrics: ClassVar = {"auc": "max", "average_precision": "max"}
+    verb: ClassVar = "recommend"
+    estimator: ClassVar = "MetaGraphRecommender"
+    spec: ClassVar = RecommendationSpec
 
     @classmethod
     def build(
@@ -90,8 +197,8 @@ class Recommendation(Task):
         k: int = 20,
     ) -> Recommendation:
         """Build from rows (user, item) per part; `shape` is the number of users and of items."""
-        if metric not in METRICS:
-            raise unknown("metric", metric, METRICS)
+        if metric not in cls.metrics:
+            raise unknown("metric", metric, cls.metrics)
         if k < 1:
             raise DiffmgError(f"`k >= 1` must hold, but got k={k}")
         if user == item:
@@ -216,12 +323,84 @@ class Recommendation(Task):
             values.append(best.values.numpy(force=True))
         return np.concatenate(items), np.concatenate(values)
 
-    def fingerprint(self) -> str:
-        """A hash of pairs, labels and split."""
-        rows: list[Any] = [self.user, self.item, self.shape, self.seen.indptr, self.seen.indices]
-        for part in self.parts.values():
-            rows += [part.pairs.left.long(), part.pairs.right.long(), part.labels]
-        return fingerprint(*rows)
+    def answers(self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any) -> Answers:
+        """The best items of each user, best first; options `k` and `exclude_seen` as in `recommend`."""
+        users = np.arange(self.shape[0]) if ids is None else graph.index_of(self.user, ids)
+        items, scores = self.recommend(outputs, users, **options)
+        shown = scores > -np.inf
+        ranks = np.broadcast_to(np.arange(1, scores.shape[1] + 1), scores.shape)
+        rows = np.broadcast_to(users[:, None], scores.shape)
+        return Answers(
+            {
+                self.user: graph.ids_of(self.user)[rows[shown]],
+                "rank": ranks[shown],
+                self.item: graph.ids_of(self.item)[items[shown]],
+                "score": scores[shown],
+            }
+        )
+
+    def recommend(
+        self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int = 10, *, exclude_seen: bool = True
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The k best items of each user; `exclude_seen` leaves out what a user is known to have chosen."""
+        if k < 1:
+            raise DiffmgError(f"`k >= 1` must hold, but got k={k}")
+        return self.top(outputs, users, k, self.known() if exclude_seen else None)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Negative and positive pairs, by part."""
+        positive = {part: int(labelled.labels.sum()) for part, labelled in self.parts.items()}
+        return {str(part): {"negative": self.size(part) - n, "positive": n} for part, n in positive.items()}
+
+    def digests(self, order: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
+        """Pairs with their labels by part, what was seen, and what decides a score."""
+        user, item = (order.get(t) for t in self.target_types)
+        places = [np.arange(n) if o is None else inverse(o) for n, o in zip(self.shape, (user, item), strict=True)]
+        found = {"task": f"recommendation of {self.item} to {self.user}", "metric": f"{self.metric}, k = {self.k}"}
+        found["exempt"] = ", ".join(self.exempt)
+        for part, labelled in self.parts.items():
+            left, right = labelled.pairs.left.numpy(force=True), labelled.pairs.right.numpy(force=True)
+            codes = places[0][left] * np.int64(self.shape[1]) + places[1][right]
+            by_code = np.argsort(codes)
+            labels = labelled.labels.numpy(force=True)[by_code]
+            found[f"split, {part}"] = f"{len(codes)} pairs, {fingerprint(codes[by_code], labels)}"
+        users, items = self.seen.nonzero()
+        codes = np.sort(places[0][users] * np.int64(self.shape[1]) + places[1][items])
+        return found | {"seen": f"{len(codes)} pairs, {fingerprint(codes)}"}
+
+    def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> Recommendation:
+        """The same pairs of nodes in another order."""
+        order = [orders.get(t, np.arange(n)) for t, n in zip(self.target_types, self.shape, strict=True)]
+        places = [inverse(o) for o in order]
+        parts: dict[Part, Labelled] = {}
+        for part, labelled in self.parts.items():
+            left, right = (rows.numpy(force=True) for rows in (labelled.pairs.left, labelled.pairs.right))
+            pairs, by_pair = Pairs.build(np.stack([places[0][left], places[1][right]], axis=1), *self.shape)
+            labels = labelled.labels.cpu()[torch.from_numpy(by_pair)]
+            parts[part] = Labelled.of(pairs, labels).to(labelled.labels.device)
+        return replace(self, parts=parts, seen=sp.csr_matrix(self.seen[order[0]][:, order[1]]))
+
+    def export(self, tables: ExportTables) -> RecommendationSpec:
+        """A row for each supervised pair, and columns of ratings and split."""
+        name = tables.relation_with(self.user, self.item, np.stack(self.seen.nonzero()).astype(np.int64))
+        seen, more = self.seen.nnz, [self.parts[part] for part in PARTS]
+        rows: dict[str, Any] = {
+            "rating": np.concatenate([np.ones(seen), *(p.labels.numpy(force=True) for p in more)]),
+            "split": [None] * seen + [part for part in PARTS for _ in range(self.size(part))],
+        }
+        edges = [np.stack([p.pairs.left.numpy(force=True), p.pairs.right.numpy(force=True)]) for p in more]
+        tables.add_edge_rows(name, rows, np.concatenate(edges, axis=1).astype(np.int64))
+        return RecommendationSpec(
+            name, "rating", liked=0.5, split="split", metric=self.metric, exempt=self.exempt, k=self.k
+        )
+
+    def with_other_test_labels(self) -> Recommendation:
+        """Positive test pairs are negative, and the other way round."""
+        test = self.parts["test"]
+        return replace(self, parts={**self.parts, "test": Labelled.of(test.pairs, 1 - test.labels)})
+
+    def __repr__(self) -> str:
+        return f"Recommendation({self.describe()}; {self.shape[0]} users, {self.shape[1]} items)"
 
     def _positives(self, parts: tuple[Part, ...]) -> sp.csr_matrix:
         users, items = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -232,6 +411,18 @@ class Recommendation(Task):
             items.append(labelled.pairs.right.numpy(force=True)[positive])
         rows, columns = np.concatenate(users), np.concatenate(items)
         return _marks(rows, columns, self.shape)
+
+
+def _means(
+    pairs: NDArray[np.int64], stars: NDArray[np.float64], shape: tuple[int, int]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Each pair once, with the mean of its ratings: the same for any order of rows."""
+    codes, place = np.unique(pairs[:, 0] * shape[1] + pairs[:, 1], return_inverse=True)
+    if len(codes) == len(pairs):
+        return pairs, stars
+    order = np.lexsort((stars, place))  # sums of equal numbers in equal order are equal to the bit
+    totals = np.bincount(place[order], stars[order])
+    return np.stack(np.divmod(codes, shape[1]), axis=1), totals / np.bincount(place)
 
 
 def _marks(rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_matrix:

@@ -33,7 +33,7 @@ class BestWeights:
         better = value.double() > self.value
         if self.patience is not None:
             better &= epoch - 1 - self.epoch < self.patience
-        if not better.is_cuda:
+        if better.is_cpu:
             if better:
                 self._keep(self.now, value.double().view(1), epoch)
             return

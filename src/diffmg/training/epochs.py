@@ -10,6 +10,7 @@ from weakref import WeakMethod
 import torch
 from torch import Tensor
 
+from diffmg.engine.backend import Backend
 from diffmg.engine.replay import Replay
 from diffmg.graph.network import HeteroGraph
 from diffmg.training.job import Epoch
@@ -37,7 +38,7 @@ class EpochRunner:
         self.done = torch.zeros(1, dtype=torch.int64, device=graph.device)
         self.records = torch.zeros(total, 3, dtype=torch.float64, device=graph.device)
         self.replay: Replay | None = None
-        if graph.engine.capture and graph.device.type == "cuda" and not waits:
+        if Backend.of(graph).captures and not waits:
             self.replay = Replay(weak_method(self._step), graph.device, generators)
         self.launched = 0
 
@@ -83,8 +84,9 @@ def weak_method(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def adam(parameters: Sequence[Tensor], lr: float, weight_decay: float) -> torch.optim.Adam:
     """Adam as one fused kernel, its moments there from the start, so that a step can be captured."""
-    on_gpu = parameters[0].is_cuda
-    optimizer = torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, fused=True, capturable=on_gpu)
+    optimizer = torch.optim.Adam(
+        parameters, lr=lr, weight_decay=weight_decay, fused=True, capturable=not parameters[0].is_cpu
+    )
     for p in parameters:
         moments = {"exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}
         optimizer.state[p] = {"step": torch.zeros((), device=p.device, dtype=torch.float32)} | moments

@@ -14,6 +14,9 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import MetaGraph
+
 
 @dataclass(frozen=True)
 class Epoch:
@@ -52,6 +55,41 @@ class Job(ABC):
     @abstractmethod
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
         """Go on from a saved state."""
+
+
+class Search(Job):
+    """A job that looks for meta graphs, one per target type of the task."""
+
+    @abstractmethod
+    def found(self) -> tuple[MetaGraph, ...]:
+        """The meta graphs the search would return now."""
+
+
+@dataclass
+class Immediate(Search):
+    """A search that has its answer before it starts."""
+
+    metagraphs: tuple[MetaGraph, ...]
+    total: int = 0
+
+    def found(self) -> tuple[MetaGraph, ...]:
+        """The answer."""
+        return self.metagraphs
+
+    def advance(self) -> Sequence[Epoch]:
+        """Never called: there is nothing to do."""
+        raise DiffmgError(f"a finished search has no more epochs, but got a call at epoch {self.epoch}")
+
+    def tensors(self) -> dict[str, Tensor]:
+        """No state."""
+        return {}
+
+    def numbers(self) -> dict[str, Any]:
+        """No state."""
+        return {}
+
+    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+        """Nothing to restore."""
 
 
 class Watch(Protocol):

@@ -9,6 +9,7 @@ import torch
 
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.settings import Settings
+from diffmg.engine.backend import Backend
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import Training
 
@@ -21,7 +22,7 @@ Candidate = tuple[Sequence[MetaGraph], int]
 
 def train_parallel(problem: Problem, candidates: Sequence[Candidate], settings: Settings) -> list[Training]:
     """Train every candidate to its end, several side by side; each gives what it would alone (on one CPU thread)."""
-    run = _on_gpu if problem.graph.device.type == "cuda" else _on_cpu
+    run = _on_gpu if Backend.of(problem.graph).accelerated else _on_cpu
     return run(problem, candidates, settings)
 
 

@@ -90,7 +90,10 @@ class ModelTraining(Job):
         return loss, val_loss, score
 
     def _value(self, val_loss: float | Tensor, score: float | Tensor) -> Any:
-        return score if self.settings.select == "score" else -val_loss
+        """What is compared, more of it being better: the score in its own direction, or minus the loss."""
+        if self.settings.select == "loss":
+            return -val_loss
+        return score if self.problem.task.sign > 0 else -score
 
     @property
     def best(self) -> dict[str, Tensor]:
@@ -106,7 +109,7 @@ class ModelTraining(Job):
                 f"lower the learning rate ({self.settings.lr})"
             )
         model = copy.deepcopy(self.model)
-        model.load_state_dict(best)
+        model.load_state_dict(model.state_dict() | best)
         return model
 
     def tensors(self) -> dict[str, Tensor]:

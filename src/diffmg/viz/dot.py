@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diffmg.core.metagraph import MetaGraph
+from diffmg.viz._base import DRAWINGS
 from diffmg.viz.marks import looks, marks_of, path_lines, title
 
 _DOT = str.maketrans({"&": "&amp;", "\\": "\\\\", '"': '\\"'})
 
 
+@DRAWINGS.add("dot")
 def to_dot(metagraphs: Sequence[MetaGraph]) -> str:
     """One digraph with a cluster a meta graph."""
     look = looks(metagraphs)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diffmg.core.metagraph import MetaGraph
+from diffmg.viz._base import DRAWINGS
 from diffmg.viz.marks import looks, marks_of, path_lines, title
 
 _MERMAID = str.maketrans({c: f"#{ord(c)};" for c in '#&<>"`\\'})
 
 
+@DRAWINGS.add("mermaid")
 def to_mermaid(metagraphs: Sequence[MetaGraph]) -> str:
     """One flowchart with a subgraph a meta graph."""
     look = looks(metagraphs)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from diffmg.core.files import write_text
 from diffmg.core.metagraph import MetaGraph
-from diffmg.core.run import Run, read_history, read_run
-from diffmg.viz import draw_all
+from diffmg.core.run import Run, ScoredPart, read_history, read_run
+from diffmg.viz._base import draw_all
 from diffmg.viz.curves import curves_svg
 
 REPORT = "report.html"
@@ -35,7 +35,7 @@ def write_report(folder: Path) -> Path:
 
 def page(run: Run, folder: Path) -> str:
     """The report as HTML."""
-    title = f"{run.plan.get('data') or 'own network'}: {' and '.join(run.data['target_types'])}"
+    title = f"{run.plan.source.label or 'own network'}: {' and '.join(run.data.target_types)}"
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>diffmg: {escape(title)}</title>',
         f"<style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
@@ -52,11 +52,9 @@ def page(run: Run, folder: Path) -> str:
 
 def _what_was_done(run: Run) -> str:
     plan = run.plan
-    searched = f"strategy {plan['strategy']}, {plan['search_seeds']} search seeds"
-    how = "given meta graphs" if plan["metagraphs"] else searched
-    if plan.get("baseline"):
-        how = f"baseline {plan['baseline']}"
-    return f"{run.status}: {how}, {plan['repeats']} training(s), chosen by validation {run.metric}."
+    options = ", ".join(f"{name} = {value}" for name, value in plan.method.options.items() if name != "metagraphs")
+    how = f"method {plan.method.name}" + (f" ({options})" if options else "")
+    return f"{run.status}: {how}, {len(run.trained)} training(s), chosen by validation {run.metric}."
 
 
 def _section(title: str, body: str) -> list[str]:
@@ -64,23 +62,30 @@ def _section(title: str, body: str) -> list[str]:
 
 
 def _scores(run: Run) -> str:
-    names = list(run.trained[0].val) if run.trained else []
-    rows = [[name, _mean_std(run, "val", name), _mean_std(run, "test", name)] for name in names]
-    return table(["score", "validation", f"test (n = {len(run.trained)})"], rows)
+    """Scores of the model that is kept and, of several trainings, their mean."""
+    names, several = list(run.scores("val")), len(run.trained) > 1
+    rows = []
+    for name in names:
+        row = [name, *(_number(run.scores(part).get(name)) for part in ("val", "test"))]
+        rows.append(row + ([_mean_std(run, "test", name)] if several else []))
+    heads = ["score", "validation", "test"]
+    return table([*heads, f"test, mean of {len(run.trained)} trainings"] if several else heads, rows)
 
 
-def _mean_std(run: Run, part: str, name: str) -> str:
-    mean, std = run.mean(part, name), run.std(part, name)  # type: ignore[arg-type]
-    if math.isnan(mean):
-        return "none"
-    return f"{mean:.4f}" if math.isnan(std) else f"{mean:.4f} ± {std:.4f}"
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4f}"
+
+
+def _mean_std(run: Run, part: ScoredPart, name: str) -> str:
+    mean, std = run.mean(part, name), run.std(part, name)
+    return "none" if math.isnan(mean) else f"{mean:.4f} ± {std:.4f}"
 
 
 def _candidates(run: Run) -> str:
     if len(run.candidates) < 2:
         return ""
     rows = [
-        [str(i) + (" (chosen)" if i == run.chosen else ""), f"{c.val_score:.4f}", _paths(c.metagraphs)]
+        [str(i) + (" (chosen)" if i == run.chosen else ""), _number(c.val_score), _paths(c.metagraphs)]
         for i, c in enumerate(run.candidates)
     ]
     return table(["search seed", f"validation {run.metric}", "longest meta paths"], rows)
@@ -104,8 +109,7 @@ def _curves(run: Run, folder: Path) -> str:
 def _provenance(run: Run) -> str:
     rows = [["device", run.device], *([f"version of {k}", str(v)] for k, v in run.versions.items())]
     rows += [[f"seconds, {phase}", f"{seconds:.2f}"] for phase, seconds in run.seconds.items()]
-    rows += [["hash of the network", str(run.data["graph"])], ["hash of the task", str(run.data["task"])]]
-    rows += [["seed", str(run.plan["seed"])]]
+    rows += [["hash of the data", run.data.hash], ["seed", str(run.plan.seed)]]
     return table(["", ""], rows)
 
 

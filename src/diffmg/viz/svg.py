@@ -11,11 +11,13 @@ from unicodedata import east_asian_width
 from xml.sax.saxutils import escape
 
 from diffmg.core.metagraph import Link, MetaGraph
+from diffmg.viz._base import DRAWINGS
 from diffmg.viz.marks import DARK, Look, Mark, Use, looks, marks_of, path_lines, title, wrap
 
 RADIUS, LANE, CORNER, MARGIN = 20, 46, 14, 24
 
 
+@DRAWINGS.add("svg")
 def to_svg(metagraphs: Sequence[MetaGraph]) -> str:
     """Meta graphs one below the other, each a title, its states and links, and its meta paths."""
     look, parts, width, top = looks(metagraphs), list[str](), 480.0, 0.0

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from diffmg.core.metagraph import MetaGraph
+from diffmg.viz._base import DRAWINGS
 from diffmg.viz.marks import Mark, Use, marks_of, path_lines, title, wrap
 
 COLUMNS = 80
 
 
+@DRAWINGS.add("text")
 def to_text(metagraphs: Sequence[MetaGraph]) -> str:
     """One block a meta graph: its states with what comes in, then its meta paths."""
     return "\n\n".join("\n".join(_text_lines(metagraph)) for metagraph in metagraphs)

@@ -9,7 +9,7 @@ import pytest
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import IDENTITY
 from diffmg.core.settings import Settings
-from diffmg.engine.randomness import derive_seed
+from diffmg.core.seeds import derive_seed
 from diffmg.methods.search import genetic
 from diffmg.methods.search._trained import Trial
 from diffmg.methods.search.genetic import Genetic, crossed, mutated

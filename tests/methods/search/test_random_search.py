@@ -10,7 +10,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import IDENTITY
 from diffmg.core.settings import Settings
 from diffmg.core.space import SearchSpace
-from diffmg.engine.randomness import derive_seed
+from diffmg.core.seeds import derive_seed
 from diffmg.methods.search.random_search import RandomSearch, draw
 from diffmg.tasks.problem import Problem
 from diffmg.training import Training

@@ -2,62 +2,42 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, ClassVar
+from abc import abstractmethod
+from collections.abc import Sequence
 
 from torch import nn
 
-from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.registry import Registry
+from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import MetaGraph
+from diffmg.core.method import Method
 from diffmg.core.settings import Settings
-from diffmg.tasks import NodeClassification, Recommendation, Task
 from diffmg.tasks.problem import Problem
+from diffmg.training.job import Immediate, Search
 
 
-class Baseline(ABC):
-    """Frozen options and a way to build a model.
+class Baseline(Method):
+    """A rival: frozen options and a network of its own; it searches for nothing."""
 
-    A model is called as `model(graph, generator=None)` and gives what the task scores: logits of the labelled type, or
-    the representations of users and of items. It draws dropout from `generator` alone.
-    """
-
-    summary: str
-    """One line for listings."""
-    tasks: ClassVar[tuple[type[Task], ...]] = (NodeClassification, Recommendation)
-    """What it can do."""
-    tunable: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
-    """Options that tuning may choose, beside those every method has, with the values it may try."""
+    family = "baseline"
 
     @abstractmethod
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model for a problem and settings that were checked; its parameters follow from the seed alone."""
+        """A fresh network for a problem and settings that were checked; its parameters follow from the seed alone."""
 
-    def build(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model on the problem's device, once the method is known to be able to do the task."""
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:  # noqa: ARG002
+        """Nothing to look for."""
+        return Immediate(())
+
+    def network(
+        self,
+        problem: Problem,
+        settings: Settings,
+        seed: int,
+        metagraphs: Sequence[MetaGraph] = (),  # noqa: ARG002
+    ) -> nn.Module:
+        """A fresh network on the problem's device, once the method is known to be able to do the task."""
         self.check(problem, settings)
         return self.model(problem, settings, seed).to(problem.graph.device)
-
-    def check(self, problem: Problem, settings: Settings) -> None:  # noqa: ARG002
-        """Raise, before anything is computed, if the method cannot do the task, or not with these settings."""
-        if not isinstance(problem.task, self.tasks):
-            name = BASELINES.name_of(type(self))
-            can = " or ".join(t.__name__ for t in self.tasks)
-            raise DiffmgError(f"{name!r} can do {can}, but got {type(problem.task).__name__}; see `diffmg list`")
-
-
-BASELINES: Registry[type[Baseline]] = Registry("baseline", "diffmg.methods.baselines")
-
-
-def make_baseline(name: str, options: Mapping[str, Any] | None = None) -> Baseline:
-    """The baseline `name` with these options; unknown options raise."""
-    kind = BASELINES.get(name)
-    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
-    for option in options or {}:
-        if option not in known:
-            raise unknown(f"option of baseline {name!r}:", option, known)
-    return kind(**(options or {}))
 
 
 def check_heads(dim: int, heads: int) -> None:

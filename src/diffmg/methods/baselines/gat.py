@@ -11,10 +11,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
-from diffmg.methods.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.methods.baselines._base import Baseline, check_heads
 from diffmg.methods.baselines._links import Attention, Links, dropping
 from diffmg.methods.baselines._reach import types_within
 from diffmg.methods.baselines._stacked import StackedModel
@@ -22,7 +23,7 @@ from diffmg.methods.baselines._union import rows_of_types, union
 from diffmg.tasks.problem import Problem
 
 
-@BASELINES.add("gat")
+@METHODS.add("gat")
 @dataclass(frozen=True)
 class GAT(Baseline):
     """Projection per type, then `layers` of attention with `heads` heads over neighbours and the node itself.

@@ -8,11 +8,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.sparse import FixedMatrix, symmetric_normalised
-from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._reach import types_within
 from diffmg.methods.baselines._stacked import StackedModel, glorot
@@ -20,7 +21,7 @@ from diffmg.methods.baselines._union import rows_of_types, union
 from diffmg.tasks.problem import Problem
 
 
-@BASELINES.add("gcn")
+@METHODS.add("gcn")
 @dataclass(frozen=True)
 class GCN(Baseline):
     """Projection per type, then `layers` times `D^-1/2 (A + I) D^-1/2 H W + b`, with ReLU and dropout between them.

@@ -9,12 +9,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.sparse import FixedMatrix
-from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._reach import reaching
 from diffmg.methods.baselines._stacked import StackedModel
@@ -25,7 +26,7 @@ DEEPEST = 10.0
 """How far below the largest a logit counts: a node without links has identity alone, whose weight must not become 0."""
 
 
-@BASELINES.add("gtn")
+@METHODS.add("gtn")
 @dataclass(frozen=True)
 class GTN(Baseline):
     """Yun et al., 2019: `A = D^-1 Q_hops ... Q_1` per channel, where every Q is a soft choice among relations.

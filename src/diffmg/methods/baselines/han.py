@@ -18,12 +18,13 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules
+from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
-from diffmg.engine.randomness import derive_seed
 from diffmg.engine.randomness import generator as seeded
 from diffmg.methods.baselines._along_paths import AlongPaths
-from diffmg.methods.baselines._base import BASELINES, check_heads
+from diffmg.methods.baselines._base import check_heads
 from diffmg.methods.baselines._links import Links
 from diffmg.methods.baselines._path_attention import SLOPE, semantic_attention
 from diffmg.methods.baselines._path_walks import neighbours
@@ -31,7 +32,7 @@ from diffmg.methods.baselines._stacked import StackedModel, vectors
 from diffmg.tasks.problem import Problem
 
 
-@BASELINES.add("han")
+@METHODS.add("han")
 @dataclass(frozen=True)
 class HAN(AlongPaths):
     """Hierarchical attention along meta paths (Wang et al. 2019)."""

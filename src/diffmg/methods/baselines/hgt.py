@@ -13,12 +13,13 @@ import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.methods.baselines._base import Baseline, check_heads
 from diffmg.methods.baselines._buffers import PairsBuffer
 from diffmg.methods.baselines._links import weighted_sums
 from diffmg.methods.baselines._reach import reaching
@@ -32,7 +33,7 @@ States = Mapping[str, Tensor]
 """A state (n, dim) per node type."""
 
 
-@BASELINES.add("hgt")
+@METHODS.add("hgt")
 @dataclass(frozen=True)
 class HGT(Baseline):
     """Hu et al., 2020: the heterogeneous graph transformer, full batch.

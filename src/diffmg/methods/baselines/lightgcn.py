@@ -10,21 +10,21 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._choices import observed_choices
-from diffmg.tasks import Recommendation
 from diffmg.tasks.problem import Problem
 
 SPREAD = 0.1
 """Standard deviation of the vectors' entries at the start, as in the authors' program."""
 
 
-@BASELINES.add("lightgcn")
+@METHODS.add("lightgcn")
 @dataclass(frozen=True)
 class LightGCN(Baseline):
     """He et al., 2020: `E_k+1 = D^-1/2 A D^-1/2 E_k`, and the mean of `E_0` to `E_layers`; only `E_0` is learned.
@@ -37,7 +37,7 @@ class LightGCN(Baseline):
     layers: int = 3
 
     summary = "recommendation: learned vectors averaged over the user-item graph (He et al. 2020)"
-    tasks: ClassVar = (Recommendation,)
+    towers: ClassVar = (2,)
     tunable: ClassVar = {"layers": (1, 2, 3, 4)}
 
     def __post_init__(self) -> None:

@@ -25,14 +25,15 @@ from torch import Tensor, nn
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaPath
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules
 from diffmg.core.schema import Relation
+from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
-from diffmg.engine.randomness import derive_seed
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._along_paths import AlongPaths
-from diffmg.methods.baselines._base import BASELINES, check_heads
+from diffmg.methods.baselines._base import check_heads
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._path_attention import SLOPE, Receivers, marks, semantic_attention
 from diffmg.methods.baselines._path_walks import Ints, instances
@@ -45,7 +46,7 @@ Turn = tuple[int, int]
 """Which row of phases a relation turns by, and the sign."""
 
 
-@BASELINES.add("magnn")
+@METHODS.add("magnn")
 @dataclass(frozen=True)
 class MAGNN(AlongPaths):
     """Attention over encoded instances of meta paths (Fu et al. 2020)."""

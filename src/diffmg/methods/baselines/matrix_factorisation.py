@@ -8,18 +8,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import BASELINES, Baseline
-from diffmg.tasks import Recommendation
+from diffmg.methods.baselines._base import Baseline
 from diffmg.tasks.problem import Problem
 
 SPREAD = 0.1
 """Standard deviation of the vectors' entries at the start."""
 
 
-@BASELINES.add("matrix_factorisation")
+@METHODS.add("matrix_factorisation")
 @dataclass(frozen=True)
 class MatrixFactorisation(Baseline):
     """`p_u · q_i + b_u + c_i`, the model of Koren, Bell and Volinsky, 2009, trained with the task's loss.
@@ -29,7 +29,7 @@ class MatrixFactorisation(Baseline):
     """
 
     summary = "recommendation: a vector and a bias per user and item"
-    tasks: ClassVar = (Recommendation,)
+    towers: ClassVar = (2,)
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

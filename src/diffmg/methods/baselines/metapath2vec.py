@@ -24,14 +24,14 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from diffmg.core.metagraph import MetaPath
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules
+from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
-from diffmg.engine.randomness import derive_seed
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.fingerprint import graph_fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._along_paths import AlongPaths
-from diffmg.methods.baselines._base import BASELINES
 from diffmg.methods.baselines._path_walks import Ints, chain, walk
 from diffmg.methods.baselines._stacked import starts_of
 from diffmg.nn import Affine
@@ -44,7 +44,7 @@ KEPT: dict[Hashable, Tensor] = {}
 MOST_KEPT = 4
 
 
-@BASELINES.add("metapath2vec")
+@METHODS.add("metapath2vec")
 @dataclass(frozen=True)
 class Metapath2Vec(AlongPaths):
     """Skip-gram along random walks on meta paths (Dong et al. 2017)."""
@@ -96,7 +96,7 @@ class _Network(nn.Module):
         super().__init__()
         dim = towers[0].shape[1]
         for number, tower in enumerate(towers):
-            self.register_buffer(f"tower{number}", tower.clone(), persistent=False)
+            self.register_buffer(f"tower{number}", tower.clone())
         self.number = len(towers)
         self.head: nn.Module | None = None
         if outputs:

@@ -8,16 +8,17 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
-from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._stacked import StackedModel
 from diffmg.nn import Affine
 from diffmg.tasks.problem import Problem
 
 
-@BASELINES.add("mlp")
+@METHODS.add("mlp")
 @dataclass(frozen=True)
 class MLP(Baseline):
     """Projection per type, then fully connected layers with ReLU and dropout; no edge is read.

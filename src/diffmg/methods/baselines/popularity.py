@@ -10,15 +10,15 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.settings import Settings
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._choices import observed_choices
-from diffmg.tasks import Recommendation
 from diffmg.tasks.problem import Problem
 
 
-@BASELINES.add("popularity")
+@METHODS.add("popularity")
 @dataclass(frozen=True)
 class Popularity(Baseline):
     """The score of an item is `scale * log(1 + users who chose it)`, the same for every user.
@@ -28,7 +28,7 @@ class Popularity(Baseline):
     """
 
     summary = "recommendation: items by how many users chose them"
-    tasks: ClassVar = (Recommendation,)
+    towers: ClassVar = (2,)
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:  # noqa: ARG002
         """A fresh model; nothing in it is drawn."""

@@ -11,18 +11,19 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
-from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._reach import relations_by_layer
 from diffmg.methods.baselines._stacked import StackedModel, glorot
 from diffmg.tasks.problem import Problem
 
 
-@BASELINES.add("rgcn")
+@METHODS.add("rgcn")
 @dataclass(frozen=True)
 class RGCN(Baseline):
     """Projection per type, then `layers` of `H_v W_0 + b + sum over r of mean over N_r(v) of H_u W_r`.

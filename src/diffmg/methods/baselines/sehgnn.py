@@ -13,13 +13,14 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix, to_torch
-from diffmg.methods.baselines._base import BASELINES, Baseline
+from diffmg.methods.baselines._base import Baseline
 from diffmg.nn import Affine
 from diffmg.nn.encoder import dropout
 from diffmg.tasks.problem import Problem
@@ -28,7 +29,7 @@ Path = tuple[Relation, ...]
 """A meta path, from the relation into the target to the one that starts it; () is the target itself."""
 
 
-@BASELINES.add("sehgnn")
+@METHODS.add("sehgnn")
 @dataclass(frozen=True)
 class SeHGNN(Baseline):
     """SeHGNN-style (Yang et al., 2023): means along every meta path of up to `hops` relations, fused by attention.

@@ -13,12 +13,13 @@ import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from diffmg.core.method import METHODS
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import BASELINES, Baseline, check_heads
+from diffmg.methods.baselines._base import Baseline, check_heads
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._links import Attention, Links, dropping
 from diffmg.methods.baselines._reach import relations_by_layer, types_within
@@ -30,7 +31,7 @@ SLOPE = 0.05
 """Of LeakyReLU in the attention, as the authors' program has it."""
 
 
-@BASELINES.add("simple_hgn")
+@METHODS.add("simple_hgn")
 @dataclass(frozen=True)
 class SimpleHGN(Baseline):
     """Projection per type, then `layers` of attention whose logits add a term for the kind of the edge.

@@ -1,88 +1,38 @@
-"""What every strategy offers."""
+"""What methods share that search the paper's space of meta graphs."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
-from torch import Tensor
-
-from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.registry import Registry
-from diffmg.core.settings import Settings
+from diffmg.core.options import check_rules, check_types
 from diffmg.core.space import SearchSpace
+from diffmg.methods._metagraph import MetaGraphMethod
 from diffmg.tasks.problem import Problem
-from diffmg.training import Epoch, Job
 
 
-class Search(Job):
-    """A job that looks for meta graphs, one per target type of the task."""
+@dataclass(frozen=True)
+class SearchMethod(MetaGraphMethod):
+    """Options that each of them has."""
 
-    @abstractmethod
-    def found(self) -> tuple[MetaGraph, ...]:
-        """The meta graphs the search would return now."""
+    depth: int = 4
+    """K, the number of states of a meta graph."""
+    search_seeds: int = 3
+    """Searches, each from another seed; what they find is trained, and validation chooses."""
 
+    needs_search_memory = True
 
-class Strategy(ABC):
-    """Frozen options and a way to start a search."""
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, self.rules())
 
-    summary: str
-    """One line for listings."""
-    searches: bool = True
-    """Whether looking for the answer takes memory of its own."""
+    def rules(self) -> dict[str, bool]:
+        """What must hold, as formulas."""
+        return {"depth >= 1": self.depth >= 1, "search_seeds >= 1": self.search_seeds >= 1}
 
-    @abstractmethod
-    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:
-        """A search for meta graphs of `depth` states; `settings` is how candidates would be trained."""
-
-
-@dataclass
-class Immediate(Search):
-    """A search that has its answer before it starts."""
-
-    metagraphs: tuple[MetaGraph, ...]
-    total: int = 0
-
-    def found(self) -> tuple[MetaGraph, ...]:
-        """The answer."""
-        return self.metagraphs
-
-    def advance(self) -> Sequence[Epoch]:
-        """Never called: there is nothing to do."""
-        raise DiffmgError(f"a finished search has no more epochs, but got a call at epoch {self.epoch}")
-
-    def tensors(self) -> dict[str, Tensor]:
-        """No state."""
-        return {}
-
-    def numbers(self) -> dict[str, Any]:
-        """No state."""
-        return {}
-
-    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
-        """Nothing to restore."""
-
-
-STRATEGIES: Registry[type[Strategy]] = Registry("strategy", "diffmg.methods.search")
-
-
-def make_strategy(name: str, options: Mapping[str, Any] | None = None) -> Strategy:
-    """The strategy `name` with these options; unknown options raise."""
-    kind = STRATEGIES.get(name)
-    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
-    for option in options or {}:
-        if option not in known:
-            raise unknown(f"option of strategy {name!r}:", option, known)
-    return kind(**(options or {}))
-
-
-def known_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the options that the strategy `name` has."""
-    known = {f.name for f in fields(STRATEGIES.get(name))}  # type: ignore[arg-type]
-    return {option: value for option, value in options.items() if option in known}
+    @property
+    def searches(self) -> int:
+        """As many as there are seeds."""
+        return self.search_seeds
 
 
 def spaces_of(problem: Problem, depth: int, identity_last: bool = False) -> tuple[SearchSpace, ...]:

@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 from diffmg.core.metagraph import MetaGraph
-from diffmg.core.options import check_rules, check_types
 from diffmg.core.space import SearchSpace
 from diffmg.engine.backend import fused
 from diffmg.engine.randomness import generator
 from diffmg.engine.sampling import DeviceSpaces
-from diffmg.methods.search._base import Search, Strategy, spaces_of
+from diffmg.methods.search._base import SearchMethod, spaces_of
 from diffmg.nn import EncoderOptions, Model
 from diffmg.tasks.problem import Problem
 from diffmg.training import Epoch
 from diffmg.training.epochs import EpochRunner, Reports, adam, update
+from diffmg.training.job import Search
 from diffmg.training.state import load_module, load_optimizer, module_state, optimizer_state
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ ARCH_SCALE = 1e-3
 
 
 @dataclass(frozen=True)
-class ByGradient(Strategy):
+class ByGradient(SearchMethod):
     """Options that each of them has; the defaults are the paper's."""
 
     epochs: int = 100
@@ -44,13 +44,9 @@ class ByGradient(Strategy):
     identity_last: bool = False
     """Also allow identity on the link K <- K-1, as the authors' program does."""
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, self.rules())
-
     def rules(self) -> dict[str, bool]:
         """What must hold, as formulas."""
-        return {
+        return super().rules() | {
             "epochs >= 1": self.epochs >= 1,
             "lr > 0": self.lr > 0,
             "weight_decay >= 0": self.weight_decay >= 0,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from diffmg.core.metagraph import MetaGraph
+from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
-from diffmg.engine.randomness import derive_seed
 from diffmg.tasks.problem import Problem
 from diffmg.training import Epoch, Training, train_parallel
 

@@ -12,23 +12,24 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from diffmg.core.method import METHODS
 from diffmg.core.settings import Settings
-from diffmg.methods.search._base import STRATEGIES, Search
 from diffmg.methods.search._gradient import ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports
+from diffmg.training.job import Search
 
 
-@STRATEGIES.add("darts")
+@METHODS.add("darts")
 @dataclass(frozen=True)
 class Darts(ByGradient):
     """Options of the search; the defaults are DiffMG's."""
 
     summary = "all candidates of every link at once, mixed by softmax weights (first order)"
 
-    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search with fresh weights and architecture parameters."""
-        return DartsSearch(self, problem, depth, settings.dim, seed)
+        return DartsSearch(self, problem, self.depth, settings.dim, seed)
 
 
 class DartsSearch(GradientSearch):

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
+from diffmg.core.method import METHODS
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator
-from diffmg.methods.search._base import STRATEGIES, Search
 from diffmg.methods.search._gradient import Architecture, ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports, update
+from diffmg.training.job import Search
 
 if TYPE_CHECKING:
     from diffmg.methods.search._gradient import Chosen
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Coin = Literal["link", "tower"]
 
 
-@STRATEGIES.add("diffmg")
+@METHODS.add("diffmg")
 @dataclass(frozen=True)
 class DiffMG(ByGradient):
     """Options of the search; the defaults are the paper's."""
@@ -52,9 +53,9 @@ class DiffMG(ByGradient):
             "not (single_level and all_alpha)": not (self.single_level and self.all_alpha),
         }
 
-    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search with fresh weights and architecture parameters."""
-        return DiffMGSearch(self, problem, depth, settings.dim, seed)
+        return DiffMGSearch(self, problem, self.depth, settings.dim, seed)
 
 
 @dataclass(frozen=True)

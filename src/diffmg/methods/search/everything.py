@@ -9,26 +9,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from diffmg.core.options import check_types
+from diffmg.core.method import METHODS
+from diffmg.core.options import check_rules, check_types
 from diffmg.core.settings import Settings
-from diffmg.methods.search._base import STRATEGIES, Immediate, Search, Strategy, spaces_of
+from diffmg.methods._metagraph import MetaGraphMethod
+from diffmg.methods.search._base import spaces_of
 from diffmg.tasks.problem import Problem
+from diffmg.training.job import Immediate, Search
 
 
-@STRATEGIES.add("everything")
+@METHODS.add("everything")
 @dataclass(frozen=True)
-class Everything(Strategy):
+class Everything(MetaGraphMethod):
     """The meta graph with all candidates on every link: what choosing among them must beat."""
 
+    depth: int = 4
+    """K, the number of states of a meta graph."""
     identity_last: bool = False
     """Also allow identity on the link K <- K-1, as the authors' program does."""
 
     summary = "no search: all candidates on every link; averaged with --set links=mean"
-    searches = False
 
     def __post_init__(self) -> None:
         check_types(self)
+        check_rules(self, {"depth >= 1": self.depth >= 1})
 
-    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:  # noqa: ARG002
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:  # noqa: ARG002
         """Nothing to look for."""
-        return Immediate(tuple(space.everything() for space in spaces_of(problem, depth, self.identity_last)))
+        return Immediate(tuple(space.everything() for space in spaces_of(problem, self.depth, self.identity_last)))

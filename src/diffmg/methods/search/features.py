@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from diffmg.core.metagraph import MetaGraph
+from diffmg.core.method import METHODS
 from diffmg.core.settings import Settings
-from diffmg.methods.search._base import STRATEGIES, Immediate, Search, Strategy
+from diffmg.methods._metagraph import MetaGraphMethod
 from diffmg.tasks.problem import Problem
+from diffmg.training.job import Immediate, Search
 
 
-@STRATEGIES.add("features")
+@METHODS.add("features")
 @dataclass(frozen=True)
-class FeaturesOnly(Strategy):
+class FeaturesOnly(MetaGraphMethod):
     """The meta graph with one identity link: what the network must add to."""
 
     summary = "no relations: the target's own features only"
-    searches = False
+    depth = 1
 
-    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:  # noqa: ARG002
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:  # noqa: ARG002
         """Nothing to look for."""
         return Immediate(tuple(MetaGraph.features_only(t) for t in problem.task.target_types))

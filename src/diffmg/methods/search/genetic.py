@@ -17,22 +17,23 @@ from typing import Any
 
 from torch import Tensor
 
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.method import METHODS
+from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
 from diffmg.core.space import SearchSpace
-from diffmg.engine.randomness import derive_seed
-from diffmg.methods.search._base import STRATEGIES, Search, Strategy, spaces_of
+from diffmg.methods.search._base import SearchMethod, spaces_of
 from diffmg.methods.search._trained import MetaGraphs, Trial, judge
 from diffmg.tasks.problem import Problem
 from diffmg.training import Epoch
+from diffmg.training.job import Search
 
 Genes = tuple[int, ...]
 """The number of the candidate on each link, tower after tower."""
 
 
-@STRATEGIES.add("genetic")
+@METHODS.add("genetic")
 @dataclass(frozen=True)
-class Genetic(Strategy):
+class Genetic(SearchMethod):
     """Options of the search."""
 
     population: int = 20
@@ -50,9 +51,9 @@ class Genetic(Strategy):
 
     summary = "genetic search, each candidate trained for real"
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        rules = {
+    def rules(self) -> dict[str, bool]:
+        """What must hold, as formulas."""
+        return super().rules() | {
             "population >= 1": self.population >= 1,
             "generations >= 1": self.generations >= 1,
             "tournament >= 1": self.tournament >= 1,
@@ -60,11 +61,10 @@ class Genetic(Strategy):
             "0 <= mutation <= 1": 0 <= self.mutation <= 1,
             "0 <= elite < population": 0 <= self.elite < self.population,
         }
-        check_rules(self, rules)
 
-    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search from a random population, which is its first generation."""
-        return GeneticSearch(self, problem, depth, settings, seed)
+        return GeneticSearch(self, problem, self.depth, settings, seed)
 
 
 class GeneticSearch(Search):

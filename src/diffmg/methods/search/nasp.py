@@ -20,25 +20,26 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from diffmg.core.method import METHODS
 from diffmg.core.settings import Settings
-from diffmg.methods.search._base import STRATEGIES, Search
 from diffmg.methods.search._gradient import Architecture, ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports
+from diffmg.training.job import Search
 
 MIDDLE = 0.5
 
 
-@STRATEGIES.add("nasp")
+@METHODS.add("nasp")
 @dataclass(frozen=True)
 class Nasp(ByGradient):
     """Options of the search; the defaults are DiffMG's."""
 
     summary = "proximal iterations: one candidate a link for the weights, all for the architecture"
 
-    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search with fresh weights and architecture parameters."""
-        return NaspSearch(self, problem, depth, settings.dim, seed)
+        return NaspSearch(self, problem, self.depth, settings.dim, seed)
 
 
 class NaspSearch(GradientSearch):

@@ -14,19 +14,20 @@ from typing import Any
 from torch import Tensor
 
 from diffmg.core.metagraph import MetaGraph
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.method import METHODS
+from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
 from diffmg.core.space import SearchSpace
-from diffmg.engine.randomness import derive_seed
-from diffmg.methods.search._base import STRATEGIES, Search, Strategy, spaces_of
+from diffmg.methods.search._base import SearchMethod, spaces_of
 from diffmg.methods.search._trained import MetaGraphs, Trial, judge
 from diffmg.tasks.problem import Problem
 from diffmg.training import Epoch
+from diffmg.training.job import Search
 
 
-@STRATEGIES.add("random_search")
+@METHODS.add("random_search")
 @dataclass(frozen=True)
-class RandomSearch(Strategy):
+class RandomSearch(SearchMethod):
     """Options of the search."""
 
     trials: int = 60
@@ -39,15 +40,15 @@ class RandomSearch(Strategy):
 
     summary = "random meta graphs, each trained for real; the best on validation"
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        rules = {f"{name} >= 1": getattr(self, name) >= 1 for name in ("trials", "batch", "operations")}
-        check_rules(self, rules)
+    def rules(self) -> dict[str, bool]:
+        """What must hold, as formulas."""
+        own = {f"{name} >= 1": getattr(self, name) >= 1 for name in ("trials", "batch", "operations")}
+        return super().rules() | own
 
-    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search whose trials are drawn at once and trained one batch an epoch."""
         rng = random.Random(derive_seed(seed, "trials"))
-        spaces = spaces_of(problem, depth, self.identity_last)
+        spaces = spaces_of(problem, self.depth, self.identity_last)
         drawn = [tuple(draw(space, self.operations, rng) for space in spaces) for _ in range(self.trials)]
         return RandomSearchJob(list(dict.fromkeys(drawn)), self.batch, problem, settings, seed)
 

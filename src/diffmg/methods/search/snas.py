@@ -16,15 +16,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from diffmg.core.method import METHODS
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator
-from diffmg.methods.search._base import STRATEGIES, Search
 from diffmg.methods.search._gradient import ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports
+from diffmg.training.job import Search
 
 
-@STRATEGIES.add("snas")
+@METHODS.add("snas")
 @dataclass(frozen=True)
 class Snas(ByGradient):
     """Options of the search; what DiffMG has too defaults to DiffMG's."""
@@ -41,9 +42,9 @@ class Snas(ByGradient):
         falls = 0 < self.final_temperature <= self.temperature
         return super().rules() | {"0 < final_temperature <= temperature": falls}
 
-    def start(self, problem: Problem, depth: int, settings: Settings, seed: int) -> Search:
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search with fresh weights and architecture parameters."""
-        return SnasSearch(self, problem, depth, settings.dim, seed)
+        return SnasSearch(self, problem, self.depth, settings.dim, seed)
 
     def temperatures(self) -> Tensor:
         """τ of every epoch, (epochs,): each is the one before times the same factor."""

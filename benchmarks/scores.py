@@ -15,7 +15,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.plan import settings_from
 from diffmg.core.settings import Settings
-from diffmg.engine.randomness import derive_seed
+from diffmg.core.seeds import derive_seed
 from diffmg.runs.runner import score_on_test
 from diffmg.runs.sources import open_problem, published_for
 from diffmg.tasks.problem import Problem

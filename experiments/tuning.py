@@ -19,7 +19,7 @@ from diffmg.core.metagraph import MetaGraph
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.plan import Plan, settings_from
 from diffmg.core.settings import Select, Settings
-from diffmg.engine.randomness import derive_seed
+from diffmg.core.seeds import derive_seed
 from diffmg.methods.baselines import BASELINES, make_baseline
 from diffmg.methods.search import make_strategy
 from diffmg.tasks.problem import Problem

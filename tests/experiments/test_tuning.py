@@ -15,7 +15,7 @@ from diffmg import tuning as module
 from diffmg.core.errors import DiffmgError
 from diffmg.core.plan import Plan
 from diffmg.core.settings import Settings
-from diffmg.engine.randomness import derive_seed
+from diffmg.core.seeds import derive_seed
 from diffmg.methods.baselines import BASELINES, make_baseline
 from diffmg.runs.runner import Experiment
 from diffmg.tasks import NodeClassification

@@ -1,0 +1,214 @@
+"""Values in and out of JSON and TOML: one converter, whose errors say the rule, the value and the nearest name.
+
+Dataclasses are read and written by cattrs. Nothing is coerced: a number written as text is an error, not a number.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+
+from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.files import read_text, write_text
+from diffmg.core.options import fits, spelled
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+T = TypeVar("T")
+_HOOKS: list[tuple[type, Callable[[Any], Any], Callable[[Any, type], Any]]] = []
+
+
+def register(kind: type, to_plain: Callable[[Any], Any], from_plain: Callable[[Any, type], Any]) -> None:
+    """Have values of `kind` and its subclasses written and read by these two functions."""
+    _HOOKS.append((kind, to_plain, from_plain))
+    _converter.cache_clear()
+
+
+def to_plain(value: Any) -> Any:
+    """As mappings, lists, strings and numbers, ready for JSON."""
+    return _listed(_converter().unstructure(value))
+
+
+def from_plain(kind: type[T], data: object, what: str) -> T:
+    """Read what `to_plain` wrote; `what` names it in the error."""
+    try:
+        return _converter().structure(data, kind)
+    except Exception as error:
+        place, problem = _first(error)
+        raise DiffmgError(f"{what}{f', {place}' if place else ''}: {problem}") from error
+
+
+def structure_fields(kind: type[T], data: dict[str, Any]) -> T:
+    """A dataclass from the values of its fields, also one whose kind is written in a way of its own."""
+    made: T = _dataclass_hook(_converter(), kind)(data, kind)
+    return made
+
+
+def read_json(path: Path, what: str) -> Any:
+    """Plain values from a JSON file; `what` names the file in the error."""
+    try:
+        return json.loads(read_text(path, what))
+    except (json.JSONDecodeError, RecursionError, ValueError) as error:
+        raise DiffmgError(f"{what} must be JSON, but got {str(path)!r}, which is not: {error}") from error
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Plain values from a TOML file; `what` names the file in the error."""
+    try:
+        return tomllib.loads(read_text(path, what))
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise DiffmgError(f"{what} must be TOML, but got {str(path)!r}, which is not: {error}") from error
+
+
+def write_toml(path: Path, data: dict[str, Any]) -> None:
+    """Write plain values as TOML, atomically: first what is no table, then the tables under dotted heads."""
+    write_text(path, to_toml(data))
+
+
+def to_toml(data: dict[str, Any]) -> str:
+    """Plain values as TOML text."""
+    return "\n".join(_toml_lines(data, ())).lstrip("\n") + "\n"
+
+
+def check_format(data: object, known: int, what: str) -> dict[str, Any]:
+    """The mapping of a file that carries a format version, if it is the one this package reads."""
+    found = data.get("format") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or found != known:
+        newer = isinstance(found, int) and found > known
+        advice = "update diffmg to read it" if newer else "fit again to have it in the present format"
+        raise DiffmgError(f"{what} must have format {known}, but got {found!r}; {advice}")
+    return {name: value for name, value in data.items() if name != "format"}
+
+
+def check_names(given: Iterable[str], kind: type, what: str) -> None:
+    """Raise with the nearest name if a dataclass has no field of a given name."""
+    known = [f.name for f in fields(kind) if f.init]
+    for name in given:
+        if name not in known:
+            raise unknown(what, name, known)
+
+
+@cache
+def _converter() -> Converter:
+    from cattrs import Converter
+
+    converter = Converter(forbid_extra_keys=True)
+    for primitive in (int, float, str, bool):
+        converter.register_structure_hook(primitive, _strict)
+    converter.register_structure_hook_func(lambda kind: kind == tuple[str, ...], _names)
+    converter.register_structure_hook_factory(_is_plain_dataclass, lambda kind: _dataclass_hook(converter, kind))
+    for kind, write, read in _HOOKS:
+        takes = partial(_is_sub, kind)
+        converter.register_unstructure_hook_func(takes, write)
+        converter.register_structure_hook_func(takes, read)
+    return converter
+
+
+def _dataclass_hook(converter: Converter, kind: type) -> Callable[[Any, type], Any]:
+    """Names are checked before values, so that a misspelt field is told by its name."""
+    hints = get_type_hints(kind)
+    known = {f.name: f for f in fields(kind) if f.init}
+    needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
+
+    def read(data: Any, _: type) -> Any:
+        if not isinstance(data, dict):
+            raise DiffmgError(f"must be a table of settings, but got {data!r}")
+        check_names(data, kind, "field")
+        for name in needed:
+            if name not in data:
+                raise DiffmgError(f"`{name}` must be given, but got only {', '.join(map(str, data)) or 'nothing'}")
+        values = {}
+        for name, value in data.items():
+            try:
+                values[name] = converter.structure(value, hints[name])
+            except Exception as error:
+                raise _Placed(name, error) from error
+        return kind(**values)
+
+    return read
+
+
+class _Placed(Exception):  # noqa: N818  (it is never seen outside: it carries the place of another error)
+    """An error with the name of the field it is in."""
+
+    def __init__(self, name: str, cause: Exception) -> None:
+        super().__init__(name)
+        self.name, self.inner = name, cause
+
+
+def _first(error: BaseException) -> tuple[str, str]:
+    """The place and the words of the first error of a tree of them."""
+    names = []
+    while True:
+        if isinstance(error, _Placed):
+            names.append(error.name)
+            error = error.inner
+        elif isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        else:
+            break
+    words = str(error) if isinstance(error, DiffmgError) else f"must be what diffmg wrote, but got: {error!r}"
+    return ".".join(names), words
+
+
+def _strict(value: Any, kind: type) -> Any:
+    if not fits(value, kind):
+        raise DiffmgError(f"must be {spelled(kind)}, but got {value!r}")
+    return value
+
+
+def _names(value: Any, _: type) -> tuple[str, ...]:
+    """A list of names, or one name alone."""
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise DiffmgError(f"must be a name or a list of names, but got {value!r}")
+    return tuple(names)
+
+
+def _is_plain_dataclass(kind: Any) -> bool:
+    hooked = isinstance(kind, type) and any(issubclass(kind, base) for base, _, _ in _HOOKS)
+    return isinstance(kind, type) and is_dataclass(kind) and not hooked
+
+
+def _is_sub(kind: type, found: Any) -> bool:
+    return isinstance(found, type) and issubclass(found, kind)
+
+
+def _listed(value: Any) -> Any:
+    """Tuples as lists, so that what is written equals what is read."""
+    if isinstance(value, dict):
+        return {name: _listed(v) for name, v in value.items()}
+    return [_listed(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _toml_lines(table: dict[str, Any], place: tuple[str, ...]) -> list[str]:
+    lines = [f"{_key(name)} = {_toml(value)}" for name, value in table.items() if not isinstance(value, dict)]
+    if place and (lines or not table):
+        lines = ["", f"[{'.'.join(map(_key, place))}]", *lines]
+    for name, value in table.items():
+        if isinstance(value, dict):
+            lines += _toml_lines(value, (*place, name))
+    return lines
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _quoted(name)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    """A TOML string: JSON's escapes are TOML's, but for those of characters beyond 16 bits."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,5 @@
+"""Columns become features, each by its type. One file per type of column."""
+
+from diffmg.tables.columns._base import COLUMN_TYPES, ColumnEncoder, fit_column
+
+__all__ = ["COLUMN_TYPES", "ColumnEncoder", "fit_column"]

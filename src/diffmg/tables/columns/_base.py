@@ -1,0 +1,86 @@
+"""The contract of a column type: fitted once, then it turns values into features, also those of other rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from diffmg.core.arrow import decoded
+from diffmg.core.codec import register, structure_fields, to_plain
+from diffmg.core.errors import DiffmgError
+from diffmg.core.registry import Registry
+
+Block: TypeAlias = Any
+"""Features of some columns: a dense array of float32, or a scipy CSR matrix."""
+
+
+class ColumnEncoder(ABC):
+    """A fitted column, as a frozen value that can be kept in JSON."""
+
+    rank: ClassVar[int] = 50
+    """Types are asked in this order whether a column is of theirs."""
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, values: pa.ChunkedArray) -> Self | None:
+        """Fit to a column; None where it is not of this type."""
+
+    @property
+    @abstractmethod
+    def note(self) -> str:
+        """What was done with the column, in a few words."""
+
+    @abstractmethod
+    def transform(self, values: pa.ChunkedArray) -> Block | None:
+        """Features, a row per value; None where the column is no feature, not even by what is missing."""
+
+
+COLUMN_TYPES: Registry[type[ColumnEncoder]] = Registry(
+    "column type", "diffmg.tables.columns", group="diffmg.column_types"
+)
+
+
+def fit_column(values: pa.ChunkedArray) -> ColumnEncoder:
+    """The encoder of the first type that takes the column."""
+    for kind in sorted((kind for _, kind in COLUMN_TYPES.items()), key=lambda kind: kind.rank):
+        fitted = kind.fit(values)
+        if fitted is not None:
+            return fitted
+    raise DiffmgError(f"some column type must take every column, but got none for {values.type}")
+
+
+def finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """In few types; numbers that are not finite are missing."""
+    values = decoded(values)
+    if pa.types.is_floating(values.type):
+        return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
+    return values
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column of this Arrow type holds numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def nothing(values: pa.ChunkedArray) -> Block:
+    """No features of the values themselves."""
+    return np.zeros((len(values), 0), np.float32)
+
+
+def _to_plain(encoder: ColumnEncoder) -> dict[str, Any]:
+    options = {f.name: to_plain(getattr(encoder, f.name)) for f in fields(encoder)}  # type: ignore[arg-type]
+    return {"type": COLUMN_TYPES.name_of(type(encoder)), **options}
+
+
+def _from_plain(data: Any, _: type) -> ColumnEncoder:
+    if not isinstance(data, dict) or not isinstance(data.get("type"), str):
+        raise DiffmgError(f"a fitted column is a table with its `type`, but got {data!r}")
+    return structure_fields(COLUMN_TYPES.get(data["type"]), {k: v for k, v in data.items() if k != "type"})
+
+
+register(ColumnEncoder, _to_plain, _from_plain)

@@ -1,0 +1,66 @@
+"""Columns of categories, and of names, which are too many to be categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder, nothing
+from diffmg.tables.columns.words import MOST_CATEGORIES
+
+RARE = 0.002
+"""A category with a smaller share of the rows is pooled with other rare ones."""
+
+
+@COLUMN_TYPES.add("category")
+@dataclass(frozen=True)
+class Category(ColumnEncoder):
+    """One column for each frequent category, and one for all others where there are any."""
+
+    kinds: tuple[str, ...]
+    pooled: int
+    """How many rare ones share a column."""
+    left_out: str = ""
+    """Why the column is no feature, where it is none."""
+    constant: bool = False
+
+    rank = 50
+
+    @classmethod
+    def fit(cls, values: pa.ChunkedArray) -> Self | None:
+        """The frequent values, most frequent first."""
+        if not pa.types.is_string(values.type):
+            return None
+        counts = pc.value_counts(values.drop_null())
+        names, numbers = counts.field("values"), counts.field("counts").to_numpy()
+        known, several = len(values) - values.null_count, len(names)
+        if several < 2:
+            return cls((), 0, "a text that is always the same", constant=True)
+        if several > MOST_CATEGORIES and several > known / 2:
+            return cls((), 0, f"a name: {several} different values in {known} rows")
+        order = np.argsort(-numbers, kind="stable")[:MOST_CATEGORIES]
+        kept = order[numbers[order] >= RARE * known]
+        if not len(kept):
+            return cls((), 0, f"a name: {several} different values in {known} rows, all of them rare")
+        return cls(tuple(names.take(pa.array(kept)).to_pylist()), several - len(kept))
+
+    @property
+    def note(self) -> str:
+        """How many categories."""
+        if self.left_out:
+            return f"left out ({self.left_out})"
+        return f"category, {len(self.kinds)} kinds" + (f" and {self.pooled} rare ones pooled" if self.pooled else "")
+
+    def transform(self, values: pa.ChunkedArray) -> Block | None:
+        """Ones and zeros; a missing value has zeros alone, one that was not seen is pooled with the rare ones."""
+        if self.left_out:
+            return nothing(values) if self.constant else None
+        code = pc.index_in(values, value_set=pa.array(self.kinds)).fill_null(len(self.kinds)).to_numpy()
+        block = np.zeros((len(values), len(self.kinds) + 1), np.float32)
+        block[np.arange(len(values)), code] = 1.0
+        block[np.asarray(values.is_null().to_numpy(), bool)] = 0.0
+        return block if self.pooled else block[:, :-1]

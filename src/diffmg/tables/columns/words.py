@@ -1,0 +1,48 @@
+"""Columns of running text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+
+from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder
+
+BLANKS = 2
+"""A text has this many blanks or more, on average."""
+MOST_CATEGORIES = 50
+
+
+@COLUMN_TYPES.add("words")
+@dataclass(frozen=True)
+class Words(ColumnEncoder):
+    """Words hashed into columns; there is nothing to learn."""
+
+    columns: int = 256
+
+    rank = 40
+
+    @classmethod
+    def fit(cls, values: pa.ChunkedArray) -> Self | None:
+        """Text with blanks in it, most of it different from row to row."""
+        if not pa.types.is_string(values.type):
+            return None
+        kinds, known = len(pc.unique(values.drop_null())), len(values) - values.null_count
+        varied = kinds > 1 and (kinds > MOST_CATEGORIES or kinds > known / 2)
+        return cls() if varied and pc.mean(pc.count_substring(values, " ")).as_py() >= BLANKS else None
+
+    @property
+    def note(self) -> str:
+        """How many columns."""
+        return f"text, words hashed into {self.columns} columns"
+
+    def transform(self, values: pa.ChunkedArray) -> Block | None:
+        """Word counts of length 1."""
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        hashing = HashingVectorizer(n_features=self.columns, alternate_sign=False, dtype=np.float32)
+        return sp.csr_matrix(hashing.transform(values.fill_null("").to_pylist()))

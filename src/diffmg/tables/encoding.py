@@ -1,0 +1,100 @@
+"""The features of a node type: its columns, each with its fitted encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+
+from diffmg.core.errors import DiffmgError, unknown
+from diffmg.tables.columns import ColumnEncoder, fit_column
+from diffmg.tables.columns._base import Block, finite, is_number
+
+Encode = Literal["by_type", "dense", "sparse"]
+
+
+@dataclass(frozen=True)
+class FittedColumn:
+    """One column of a table."""
+
+    name: str
+    encoder: ColumnEncoder
+    missing: bool
+    """Whether what is missing is a feature too: it is where some values were missing and some were not."""
+
+    def transform(self, table: pa.Table) -> list[Block]:
+        """The features of the column, and of what is missing in it."""
+        values = finite(table.column(self.name))
+        block = self.encoder.transform(values)
+        if block is None:
+            return []
+        gaps = np.asarray(values.is_null().to_numpy(), bool).astype(np.float32)[:, None]
+        return [block, gaps] if self.missing else [block]
+
+
+@dataclass(frozen=True)
+class FeatureEncoder:
+    """How the columns of a node type become features; fitted once, and kept with a model."""
+
+    encode: Encode = "by_type"
+    columns: tuple[FittedColumn, ...] = ()
+    names: tuple[str, ...] = ()
+    """Columns that are taken as the numbers they are, where not by type."""
+
+    @classmethod
+    def fit(cls, table: pa.Table, names: Sequence[str], encode: Encode) -> FeatureEncoder:
+        """Fit each column by its type, or take all as the numbers they are."""
+        if encode != "by_type":
+            return cls(encode, names=tuple(names))
+        columns = []
+        for name in names:
+            values = finite(table.column(name))
+            some_missing = 0 < values.null_count < len(values)
+            columns.append(FittedColumn(name, fit_column(values), some_missing))
+        return cls(encode, tuple(columns))
+
+    def transform(self, table: pa.Table, what: str) -> Block | None:
+        """Features, a row per row of the table; None where there are none."""
+        for name in self.names or [column.name for column in self.columns]:
+            if table.schema.get_field_index(name) < 0:
+                raise unknown(f"column of {what}:", name, table.column_names)
+        if self.encode == "by_type":
+            return _joined([block for column in self.columns for block in column.transform(table)])
+        numbers = [_as_number(table, name, what) for name in self.names]
+        matrix = np.stack(numbers, axis=1) if numbers else None
+        return sp.csr_matrix(matrix) if self.encode == "sparse" and numbers else matrix
+
+    def notes(self, table: pa.Table, what: str) -> list[str]:
+        """What was done with each column."""
+        if self.encode != "by_type":
+            return [f"{what}: {len(self.names)} columns of numbers as they are"]
+        notes = []
+        for column in self.columns:
+            values = finite(table.column(column.name))
+            gaps = values.null_count
+            note = f"{what}.{column.name}: {column.encoder.note}" + (f", {gaps} missing" if gaps else "")
+            used = column.missing and column.encoder.transform(values.slice(0, 1)) is not None
+            notes.append(note + (" (which is a feature too)" if used else ""))
+        return notes
+
+
+def _as_number(table: pa.Table, name: str, what: str) -> Block:
+    values = table.column(name)
+    if not is_number(values.type) or values.null_count:
+        raise DiffmgError(
+            f"{what}.{name} must be numbers without gaps to be taken as they are, but got {values.type} "
+            f"with {values.null_count} missing"
+        )
+    return values.cast(pa.float32(), safe=False).to_numpy()
+
+
+def _joined(blocks: Sequence[Block]) -> Block | None:
+    if not sum(block.shape[1] for block in blocks):
+        return None
+    if any(sp.issparse(block) for block in blocks):
+        return sp.csr_matrix(sp.hstack([sp.csr_matrix(block) for block in blocks]))
+    return np.concatenate(blocks, axis=1)
