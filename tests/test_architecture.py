@@ -1,4 +1,4 @@
-"""The direction of dependencies, read off the import statements."""
+"""The direction of dependencies, read off the import statements, those inside functions included."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import diffmg
 
 ROOT = Path(diffmg.__file__).parent
-FAMILIES = ("strategies", "baselines", "datasets")
-WITHOUT_TORCH = ("errors", "schema", "metagraph", "space", "program", "drawing", "report")
+LAYERS = (
+    "core", "graph", "tasks", "engine", "nn", "training", "methods", "tables", "datasets", "runs", "viz",
+    "estimators", "testing", "cli",
+)  # fmt: skip
+"""Each may import from itself and from those before it."""
+ROOT_MODULES = 6
+WITHOUT_TORCH = ("core", "viz")
 
 
 def module_name(path: Path) -> str:
@@ -25,19 +28,13 @@ def module_name(path: Path) -> str:
 TREES = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
 
 
-def at_import(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Imports that run when the module is imported: not those in functions, nor those for the type checker."""
+def imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Every import, but for those that only type checkers see."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            continue
-        elif not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from at_import(child)
-
-
-def anywhere(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+        elif not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            yield from imports(child)
 
 
 def names_of(statement: ast.Import | ast.ImportFrom) -> set[str]:
@@ -51,110 +48,71 @@ def names_of(statement: ast.Import | ast.ImportFrom) -> set[str]:
     return {name if name in TREES else name.split(".")[0] for name in found}
 
 
-IMPORTS = {name: set().union(*map(names_of, at_import(tree))) for name, tree in TREES.items()}
+IMPORTS = {name: set().union(*map(names_of, imports(tree))) for name, tree in TREES.items()}
 
 
-def parents_of(module: str) -> set[str]:
-    parts = module.split(".")
-    return {".".join(parts[:n]) for n in range(1, len(parts))}
+def layer_of(module: str) -> str:
+    return module.split(".")[1]
 
 
-def reached_from(module: str) -> set[str]:
-    """Everything that importing a module imports, packages of modules included."""
-    seen: set[str] = set()
-    todo = {module}
-    while todo:
-        name = todo.pop()
-        seen.add(name)
-        todo |= (IMPORTS.get(name, set()) | (parents_of(name) if name in TREES else set())) - seen
-    return seen
+def test_imports_go_from_lower_layers_to_upper_ones() -> None:
+    wrong = []
+    for module, found in IMPORTS.items():
+        for other in found & set(TREES) - {"diffmg"}:
+            if module != "diffmg" and layer_of(module) != "__main__":
+                if LAYERS.index(layer_of(other)) > LAYERS.index(layer_of(module)):
+                    wrong.append(f"{module} imports {other}")
+    assert not wrong
 
 
-def test_there_is_something_to_read():
-    assert len(TREES) > 30
+def test_there_are_no_cycles_between_modules() -> None:
+    """A package's own `__init__` gathers its modules; nothing else leads back."""
+    for module in TREES:
+        seen: set[str] = set()
+        todo = IMPORTS[module] & set(TREES)
+        while todo:
+            name = todo.pop()
+            seen.add(name)
+            todo |= (IMPORTS[name] & set(TREES)) - seen
+        assert module not in seen, module
+
+
+def test_the_rules_above_could_fail() -> None:
+    assert len(TREES) > 100
     assert "diffmg.core.schema" in IMPORTS["diffmg.core.space"]
+    assert "diffmg.runs.runner" in IMPORTS["diffmg.cli.fit"], "imports inside functions are seen"
 
 
-@pytest.mark.parametrize("module", sorted(TREES))
-def test_no_cycles(module):
-    """A package's own `__init__` may gather its modules; nothing else leads back."""
-    todo = {name for name in IMPORTS[module] if name in TREES}
-    seen: set[str] = set()
-    while todo:
-        name = todo.pop()
-        seen.add(name)
-        todo |= {n for n in IMPORTS[name] if n in TREES} - seen
-    assert module not in seen
+def test_searches_and_rivals_do_not_import_one_another() -> None:
+    for module, found in IMPORTS.items():
+        for one, other in (("search", "baselines"), ("baselines", "search")):
+            if module.startswith(f"diffmg.methods.{one}"):
+                assert not [name for name in found if name.startswith(f"diffmg.methods.{other}")], module
 
 
-@pytest.mark.parametrize("module", [m for m in sorted(TREES) if m.split(".")[1:2] and m.split(".")[1] in WITHOUT_TORCH])
-def test_the_values_and_the_report_import_no_torch(module):
-    assert "torch" not in reached_from(module)
+def test_nobody_but_its_own_file_asks_for_the_class_of_a_task() -> None:
+    """Tables, runs, models and the command line go through the contract of a task."""
+    allowed = {"diffmg", "diffmg.tasks", "diffmg.estimators", "diffmg.testing", "diffmg.tables.database"}
+    classes = {"diffmg.tasks.node_classification", "diffmg.tasks.recommendation", "diffmg.tasks"}
+    asking = {m for m, found in IMPORTS.items() if found & classes} - allowed
+    assert not {m for m in asking if layer_of(m) not in ("tasks", "datasets")}
 
 
-def test_torch_is_found_where_it_is():
-    """The test above could fail."""
-    assert "torch" in reached_from("diffmg.tasks.problem")
+def test_the_root_has_few_modules() -> None:
+    assert len(list(ROOT.glob("*.py"))) <= ROOT_MODULES
 
 
-@pytest.mark.parametrize("module", [m for m in sorted(TREES) if m.split(".")[1:2] and m.split(".")[1] in FAMILIES])
-def test_families_do_not_import_one_another(module):
-    own = module.split(".")[1]
-    others = tuple(f"diffmg.{family}" for family in FAMILIES if family != own)
-    imported = set().union(*map(names_of, anywhere(TREES[module])))
-    assert not [name for name in imported if name.startswith(others)]
+def test_nothing_depends_on_the_kit() -> None:
+    assert not [module for module, found in IMPORTS.items() if "diffmg.testing" in found]
 
 
-@pytest.mark.parametrize(
-    ("lower", "higher"),
-    [
-        ("schema", "metagraph"),
-        ("metagraph", "space"),
-        ("graph", "task"),
-        ("program", "nn"),
-        ("nn", "train"),
-        ("train", "strategies"),
-        ("train", "baselines"),
-        ("strategies", "experiment"),
-        ("baselines", "experiment"),
-        ("baselines", "tuning"),
-        ("baselines", "conformance"),
-        ("datasets", "experiment"),
-        ("experiment", "reproduction"),
-        ("experiment", "tuning"),
-        ("experiment", "conformance"),
-        ("tuning", "reproduction"),
-        ("report", "reproduction"),
-        ("experiment", "cli"),
-        ("baselines", "cli"),
-        ("tuning", "cli"),
-        ("conformance", "cli"),
-        ("reproduction", "cli"),
-    ],
-)
-def test_lower_layers_do_not_know_higher_ones(lower, higher):
-    below = [m for m in TREES if m == f"diffmg.{lower}" or m.startswith(f"diffmg.{lower}.")]
-    assert below
-    above = f"diffmg.{higher}"
-    for module in below:
-        imported = set().union(*map(names_of, anywhere(TREES[module])))
-        assert not [name for name in imported if name == above or name.startswith(f"{above}.")]
+def test_few_places_know_the_kind_of_device() -> None:
+    named = {m for m, tree in TREES.items() if "cuda" in ast.unparse(tree)}
+    assert named <= {"diffmg.engine.device", "diffmg.engine.replay", "diffmg.cli.common"}
 
 
-def test_experiments_know_both_families_of_methods():
-    """The tests above could fail: it is here that the families meet."""
-    assert {"diffmg.methods.search", "diffmg.methods.baselines"} <= IMPORTS["diffmg.runs.runner"]
-
-
-def test_nothing_depends_on_the_kit():
-    """It is for tests, ours and others'."""
-    for module, tree in TREES.items():
-        assert "diffmg.testing" not in set().union(*map(names_of, anywhere(tree))), module
-
-
-def test_importing_the_package_and_its_values_loads_no_torch():
-    """Also what the statements do not show, such as imports by name."""
-    modules = [m for m in TREES if m == "diffmg" or m.split(".")[1] in WITHOUT_TORCH]
+def test_importing_the_package_its_values_and_its_pictures_loads_no_torch() -> None:
+    modules = [m for m in TREES if m == "diffmg" or layer_of(m) in WITHOUT_TORCH]
     code = f"import sys, importlib\nfor m in {modules}: importlib.import_module(m)\nprint('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,19 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score, roc_auc_score
 
-import runs  # noqa: F401  (one thread)
-from diffmg import HeteroGraph, MetaGraph, MetaGraphClassifier, MetaGraphRecommender, NodeClassification, Recommendation
+from diffmg import (
+    DiffMG,
+    Given,
+    HeteroGraph,
+    MetaGraph,
+    MetaGraphClassifier,
+    MetaGraphRecommender,
+    NodeClassification,
+    Problem,
+    Recommendation,
+    Settings,
+    load_dataset,
+)
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import EMPTY, IDENTITY, Link
 from diffmg.core.run import read_run
@@ -71,11 +83,11 @@ def shop() -> tuple[HeteroGraph, Recommendation]:
 
 
 def classifier(**given: Any) -> MetaGraphClassifier:
-    return MetaGraphClassifier(**{"metagraphs": (PATH,), "settings": QUICK, "device": "cpu"} | given)
+    return MetaGraphClassifier(**{"method": Given((PATH,)), "settings": QUICK, "device": "cpu"} | given)
 
 
 def recommender(**given: Any) -> MetaGraphRecommender:
-    return MetaGraphRecommender(**{"metagraphs": TOWERS, "settings": QUICK, "device": "cpu"} | given)
+    return MetaGraphRecommender(**{"method": Given(TOWERS), "settings": QUICK, "device": "cpu"} | given)
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +102,7 @@ def advising() -> MetaGraphRecommender:
 
 @pytest.mark.parametrize("kind", [MetaGraphClassifier, MetaGraphRecommender])
 def test_an_estimator_can_be_cloned(kind: type[MetaGraphClassifier | MetaGraphRecommender]) -> None:
-    given = {"strategy": "random", "strategy_options": {}, "metagraphs": (PATH,), "depth": 2, "search_seeds": 1}
-    given |= {"settings": QUICK, "seed": 7, "device": "cpu"}
+    given = {"method": DiffMG(depth=2), "settings": QUICK, "repeats": 2, "seed": 7, "device": "cpu"}
     estimator = kind(**given)
     assert estimator.get_params() == given
     assert clone(estimator).get_params() == given
@@ -100,7 +111,7 @@ def test_an_estimator_can_be_cloned(kind: type[MetaGraphClassifier | MetaGraphRe
 
 def test_a_clone_is_not_fitted_and_learns_the_same(fitted: MetaGraphClassifier) -> None:
     copy = clone(fitted)
-    assert not hasattr(copy, "outcome_")
+    assert not hasattr(copy, "model_")
     assert np.array_equal(copy.fit(library(), fields()).predict_proba(), fitted.predict_proba())
 
 
@@ -112,8 +123,7 @@ def test_fit_returns_self_and_leaves_the_parameters_alone() -> None:
 
 
 def test_a_search_finds_what_is_then_trained() -> None:
-    given = {"metagraphs": None, "search_seeds": 2, "depth": 2, "strategy_options": {"epochs": 2}}
-    estimator = classifier(**given).fit(library(), fields())
+    estimator = classifier(method=DiffMG(search_seeds=2, depth=2, epochs=2)).fit(library(), fields())
     assert estimator.metagraphs_[0].depth == 2
     assert len(estimator.run_.candidates) == 2
     assert estimator.validation_score_ == max(c.val_score for c in estimator.run_.candidates)
@@ -153,7 +163,7 @@ def test_the_score_is_the_metric_on_the_test_part(fitted: MetaGraphClassifier) -
 
 
 def test_a_score_without_test_labels_is_named() -> None:
-    with pytest.raises(DiffmgError, match=r"a score needs test labels, but got a task with 0 of them"):
+    with pytest.raises(DiffmgError, match=r"a score needs test labels, but got 0 of them"):
         classifier().fit(library(), fields(test=False)).score()
 
 
@@ -184,7 +194,7 @@ def test_a_loaded_classifier_can_be_fitted_again(fitted: MetaGraphClassifier, tm
 
 def test_a_saved_estimator_is_a_run_folder_with_a_report(fitted: MetaGraphClassifier, tmp_path: Path) -> None:
     fitted.save(tmp_path / "run")
-    assert read_run(tmp_path / "run") == fitted.run_
+    assert replace(read_run(tmp_path / "run"), files={}) == fitted.run_
     assert "own network" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
 
@@ -215,41 +225,63 @@ def test_a_recommender_must_be_fitted_first(use: str) -> None:
         getattr(MetaGraphRecommender(), use)(*given)
 
 
-def test_a_task_of_the_other_kind_is_named() -> None:
-    graph, task = shop()
-    with pytest.raises(DiffmgError, match=r"a classifier needs a NodeClassification task, but got Recommendation"):
-        classifier().fit(graph, task)
-    with pytest.raises(DiffmgError, match=r"a recommender needs a Recommendation task, but got NodeClassification"):
-        recommender().fit(library(), fields())
-
-
-def test_a_saved_run_of_the_other_kind_is_named(
+def test_a_task_of_the_other_kind_is_named(
     fitted: MetaGraphClassifier, advising: MetaGraphRecommender, tmp_path: Path
 ) -> None:
     fitted.save(tmp_path / "fields")
     advising.save(tmp_path / "shop")
-    with pytest.raises(DiffmgError, match=r"a recommender needs a Recommendation task"):
+    with pytest.raises(DiffmgError, match="use MetaGraphRecommender"):
+        classifier().fit(*shop())
+    with pytest.raises(DiffmgError, match="use MetaGraphClassifier"):
+        recommender().fit(library(), fields())
+    with pytest.raises(DiffmgError, match="use MetaGraphClassifier"):
         MetaGraphRecommender.load(tmp_path / "fields", library(), fields())
-    with pytest.raises(DiffmgError, match=r"a classifier needs a NodeClassification task"):
-        MetaGraphClassifier.load(tmp_path / "shop", *shop())
+    with pytest.raises(DiffmgError, match="use MetaGraphRecommender"):
+        MetaGraphClassifier.load(tmp_path / "shop")
 
 
-def test_a_model_on_a_network_of_another_size_is_named(fitted: MetaGraphClassifier, tmp_path: Path) -> None:
+def test_a_problem_or_a_network_and_a_task_must_be_given(fitted: MetaGraphClassifier) -> None:
+    problem = Problem(library(), fields())
+    assert np.array_equal(classifier().fit(problem).predict_proba(), fitted.predict_proba())
+    with pytest.raises(DiffmgError, match="a problem has its task"):
+        classifier().fit(problem, fields())
+    with pytest.raises(DiffmgError, match="a problem, or a network and a task"):
+        classifier().fit(library())
+
+
+def test_other_data_are_refused(fitted: MetaGraphClassifier, tmp_path: Path) -> None:
     fitted.save(tmp_path / "run")
-    with pytest.raises(DiffmgError, match=r"the model of '.*run' must fit the network it is used on, but got: size"):
+    with pytest.raises(DiffmgError, match="nodes of venue: was '6 nodes', is '7 nodes'"):
         MetaGraphClassifier.load(tmp_path / "run", library(venues=VENUES + 1), fields())
+
+
+def test_a_model_fitted_in_python_on_a_data_set_opens_it_by_itself(tmp_path: Path) -> None:
+    estimator = MetaGraphClassifier(method="features", settings=QUICK).fit(load_dataset("academic:120"))
+    estimator.save(tmp_path / "run")
+    assert np.array_equal(MetaGraphClassifier.load(tmp_path / "run").predict_proba(), estimator.predict_proba())
+
+
+def test_settings_may_be_complete_or_changes() -> None:
+    settings = Settings(dim=8, max_epochs=5, patience=None)
+    one, other = (classifier(settings=s).fit(library(), fields()) for s in (settings, QUICK))
+    assert one.run_.plan.settings == other.run_.plan.settings == settings
+
+
+def test_predictions_are_a_data_frame(fitted: MetaGraphClassifier, advising: MetaGraphRecommender) -> None:
+    frame = fitted.predictions([author(3), author(1)])
+    assert list(frame.columns) == ["author", "class", "p(art)", "p(biology)", "p(chemistry)"]
+    assert frame["class"].tolist() == fitted.predict([author(3), author(1)]).tolist()
+    items = advising.predictions(["u3"], k=2)
+    assert items["item"].tolist() == advising.recommend(["u3"], k=2)[0][0].tolist()
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"settings": {"dimm": 8}}, "unknown training setting 'dimm'; did you mean 'dim'"),
-        ({"strategy": "difmg"}, "unknown strategy 'difmg'; did you mean 'diffmg'"),
-        ({"strategy_options": {"epoch": 1}}, "unknown option of strategy 'diffmg': 'epoch'"),
-        ({"depth": 0}, "`depth >= 1` must hold"),
-        ({"search_seeds": 0}, "`search_seeds >= 1` must hold"),
+        ({"method": "difmg"}, "unknown method 'difmg'; did you mean 'diffmg'"),
         ({"device": "gpu"}, "unknown device 'gpu'"),
-        ({"metagraphs": (MetaGraph.features_only("venue"),)}, "one meta graph for each of"),
+        ({"method": Given((MetaGraph.features_only("venue"),))}, "one meta graph for each of"),
     ],
     ids=str,
 )

@@ -77,8 +77,7 @@ Depth = Annotated[
     int | None, typer.Option("--depth", help="K, states of a searched meta graph: -o depth=K.", show_default="4")
 ]
 SearchSeeds = Annotated[
-    int | None,
-    typer.Option("--search-seeds", help="Searches from other seeds: -o search_seeds=N.", show_default="3"),
+    int | None, typer.Option("--search-seeds", help="Searches from other seeds: -o search_seeds=N.", show_default="3")
 ]
 
 

@@ -93,10 +93,10 @@ def _given(source: Source, metagraph: str | None, method: str | None) -> Method 
 def fit_in_new_folder(plan: Plan, out: Path, data_root: Path | None, save_every: float) -> None:
     """Carry a plan out in a new folder, which is made once everything else was accepted."""
     from diffmg.runs.folder import RunFolder
+    from diffmg.runs.runner import place
 
     RunFolder.check_free(out)
-    problem = open_data(plan, data_root)
-    plan.method.make().check(problem, plan.settings)
+    plan, problem = place(plan, open_data(plan, data_root), plan.method.make())
     execute(plan, problem, RunFolder.create(out, save_every))
 
 

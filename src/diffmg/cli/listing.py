@@ -31,8 +31,8 @@ def list_all() -> None:
     console.print(tasks)
     console.print(listing())
     others = Table("kind", "names", title="column types and formats", title_justify="left")
-    others.add_row("types of columns", ", ".join(name for name, _ in COLUMN_TYPES.items()))
-    others.add_row("formats of pictures", ", ".join(name for name, _ in DRAWINGS.items()))
+    others.add_row("types of columns", ", ".join(COLUMN_TYPES.names()))
+    others.add_row("formats of pictures", ", ".join(DRAWINGS.names()))
     console.print(others)
     settings = Table("setting", "default", title="settings: --set KEY=VALUE", title_justify="left")
     for field in fields(Settings):

@@ -46,8 +46,7 @@ def search(
     chosen = plan.method.make()
     if not chosen.has_metagraph:
         raise DiffmgError(f"only a method with a meta graph can search for one, but got {plan.method.name!r}")
-    plan, problem = place(plan, open_problem(source, root=data_root), chosen)
-    chosen.check(problem, plan.settings)
+    plan, problem = place(plan, open_problem(source, root=data_root), chosen, train=False)
     job = chosen.search(problem, plan.settings, derive_seed(seed, "search", 0))
     drive("search", job, common.ProgressWatch(problem.task.metric))
     write_json(out, metagraphs_to_dict(job.found()))

@@ -25,7 +25,7 @@ Data = Annotated[
 
 def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> None:
     """Score the model of a run on the test part again."""
-    table = Table("score", "test", title="scores of the kept model", title_justify="left")
+    table = Table("score", "test", title="kept model", title_justify="left")
     for name, value in _load(run, data, data_root).scores("test").items():
         table.add_row(name, f"{value:.4f}")
     console.print(table)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin, get_type_hints
 
 from diffmg.core.errors import DiffmgError, unknown
 from diffmg.core.files import read_text, write_text
@@ -52,28 +52,32 @@ def structure_fields(kind: type[T], data: dict[str, Any]) -> T:
 
 def read_json(path: Path, what: str) -> Any:
     """Plain values from a JSON file; `what` names the file in the error."""
+    text = read_text(path, what)
     try:
-        return json.loads(read_text(path, what))
+        return json.loads(text)
     except (json.JSONDecodeError, RecursionError, ValueError) as error:
         raise DiffmgError(f"{what} must be JSON, but got {str(path)!r}, which is not: {error}") from error
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """Plain values from a TOML file; `what` names the file in the error."""
+    text = read_text(path, what)
     try:
-        return tomllib.loads(read_text(path, what))
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise DiffmgError(f"{what} must be TOML, but got {str(path)!r}, which is not: {error}") from error
 
 
 def write_toml(path: Path, data: dict[str, Any]) -> None:
-    """Write plain values as TOML, atomically: first what is no table, then the tables under dotted heads."""
+    """Write plain values as TOML, atomically."""
     write_text(path, to_toml(data))
 
 
 def to_toml(data: dict[str, Any]) -> str:
     """Plain values as TOML text."""
-    return "\n".join(_toml_lines(data, ())).lstrip("\n") + "\n"
+    import tomlkit
+
+    return tomlkit.dumps(data)
 
 
 def check_format(data: object, known: int, what: str) -> dict[str, Any]:
@@ -101,6 +105,7 @@ def _converter() -> Converter:
     converter = Converter(forbid_extra_keys=True)
     for primitive in (int, float, str, bool):
         converter.register_structure_hook(primitive, _strict)
+    converter.register_structure_hook_func(_is_literal, _strict)
     converter.register_structure_hook_func(lambda kind: kind == tuple[str, ...], _names)
     converter.register_structure_hook_factory(_is_plain_dataclass, lambda kind: _dataclass_hook(converter, kind))
     for kind, write, read in _HOOKS:
@@ -171,6 +176,10 @@ def _names(value: Any, _: type) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _is_literal(kind: Any) -> bool:
+    return get_origin(kind) is Literal
+
+
 def _is_plain_dataclass(kind: Any) -> bool:
     hooked = isinstance(kind, type) and any(issubclass(kind, base) for base, _, _ in _HOOKS)
     return isinstance(kind, type) and is_dataclass(kind) and not hooked
@@ -185,30 +194,3 @@ def _listed(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _listed(v) for name, v in value.items()}
     return [_listed(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-def _toml_lines(table: dict[str, Any], place: tuple[str, ...]) -> list[str]:
-    lines = [f"{_key(name)} = {_toml(value)}" for name, value in table.items() if not isinstance(value, dict)]
-    if place and (lines or not table):
-        lines = ["", f"[{'.'.join(map(_key, place))}]", *lines]
-    for name, value in table.items():
-        if isinstance(value, dict):
-            lines += _toml_lines(value, (*place, name))
-    return lines
-
-
-def _key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _quoted(name)
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return _quoted(value) if isinstance(value, str) else repr(value)
-
-
-def _quoted(text: str) -> str:
-    """A TOML string: JSON's escapes are TOML's, but for those of characters beyond 16 bits."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -17,10 +18,12 @@ def check_types(options: Any) -> None:
 
 
 def check_rules(options: Any, rules: Mapping[str, bool]) -> None:
-    """Raise if a rule, written as a formula, does not hold."""
+    """Raise if a rule, written as a formula of the options' names, does not hold."""
     for rule, holds in rules.items():
         if not holds:
-            raise DiffmgError(f"`{rule}` must hold, but got {options}")
+            named = [name for name in get_type_hints(type(options)) if re.search(rf"\b{name}\b", rule)]
+            got = ", ".join(f"{name}={getattr(options, name)!r}" for name in named) or str(options)
+            raise DiffmgError(f"`{rule}` must hold, but got {got}")
 
 
 def fits(value: object, hint: Any) -> bool:

@@ -54,6 +54,10 @@ class Registry(Generic[M]):
             f"a {self.kind} must be registered to have a name, but got {member!r}; decorate it with `add`"
         )
 
+    def names(self) -> list[str]:
+        """The names of all members, in order."""
+        return [name for name, _ in self.items()]
+
     def items(self) -> Iterator[tuple[str, M]]:
         """All members in order of name."""
         self._discover()

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from diffmg.core.registry import Registry
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
     import torch
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from diffmg.core.schema import Relation
     from diffmg.graph.network import HeteroGraph
+    from diffmg.tables.description import Description
+    from diffmg.tables.export import TablesOut
+    from diffmg.tables.network import Network
     from diffmg.tasks.answers import Answers
 
 Part = Literal["train", "val", "test"]
@@ -108,7 +109,7 @@ class Task(ABC):
         return f"{self.kind} of {' and '.join(self.target_types)}; {parts}; chosen by {self.metric}"
 
     @abstractmethod
-    def export(self, tables: ExportTables) -> TaskSpec:
+    def export(self, tables: TablesOut) -> TaskSpec:
         """Add columns or rows to the tables of a network, and say how to read the task from them."""
 
     @abstractmethod
@@ -141,61 +142,17 @@ class TaskSpec(ABC):
         """Whether a `[task]` that does not say its kind is one of these."""
 
     @abstractmethod
-    def check(self, description: NamedTables) -> None:
+    def check(self, description: Description) -> None:
         """Raise if it names a node type or a relation that is not described, or a label that is a feature."""
 
     @abstractmethod
-    def columns(self, description: NamedTables) -> dict[str, set[str]]:
+    def columns(self, description: Description) -> dict[str, set[str]]:
         """Per table the columns it reads for itself, which are no features."""
 
     @abstractmethod
-    def read(self, tables: TaskTables) -> Reading:
+    def read(self, tables: Network) -> Reading:
         """The task, from the tables of a network."""
 
     @abstractmethod
     def lines(self) -> list[str]:
         """The task in words."""
-
-
-class NamedTables(Protocol):
-    """What a description says of its tables."""
-
-    def table_of(self, node_type: str) -> str | None:
-        """The table of a node type; None where its nodes are those that relations name. Unknown types raise."""
-
-    def relation_table(self, relation: str) -> str:
-        """The table of a relation; unknown ones raise."""
-
-    def columns_in_use(self, table: str) -> set[str]:
-        """Columns of a table that are ids, features by name, or make edges."""
-
-
-class TaskTables(Protocol):
-    """What a task may read of a network's tables."""
-
-    def count(self, node_type: str) -> int:
-        """Nodes of a type."""
-
-    def node_column(self, node_type: str, name: str) -> pa.ChunkedArray:
-        """A column of a type's table, a row per node in node order."""
-
-    def edges(self, relation: str) -> tuple[Relation, NDArray[np.int64]]:
-        """A relation of the description, and its edges as two rows of node numbers."""
-
-    def edge_column(self, relation: str, name: str) -> pa.ChunkedArray:
-        """A column of a relation's table, a row per edge."""
-
-
-class ExportTables(Protocol):
-    """The tables of a network on their way out."""
-
-    graph: HeteroGraph
-
-    def add_node_columns(self, node_type: str, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Add columns to a type's table."""
-
-    def relation_with(self, source: str, target: str, edges: NDArray[np.int64]) -> str:
-        """The name of the relation between two types whose edges are these, two rows of node numbers; or raise."""
-
-    def add_edge_rows(self, relation: str, rows: Mapping[str, Sequence[Any]], edges: NDArray[np.int64]) -> None:
-        """Add rows for more edges, with columns that the first rows have too."""

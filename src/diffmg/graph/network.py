@@ -260,10 +260,7 @@ def _converted(name: str, *given: Any, **options: Any) -> HeteroGraph:
 
 
 def _adjacency(
-    edges: NDArray[np.int64],
-    weights: NDArray[np.float64] | None,
-    relation: Relation,
-    num_nodes: Mapping[str, int],
+    edges: NDArray[np.int64], weights: NDArray[np.float64] | None, relation: Relation, num_nodes: Mapping[str, int]
 ) -> sp.csr_matrix:
     values = np.ones(edges.shape[1]) if weights is None else weights
     shape = (num_nodes[relation.target], num_nodes[relation.source])

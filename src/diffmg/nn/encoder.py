@@ -33,11 +33,7 @@ class Encoder(nn.Module):
     """Turns the features of a network into representations of the program's target type."""
 
     def __init__(
-        self,
-        graph: HeteroGraph,
-        node_types: Sequence[str],
-        options: EncoderOptions,
-        generator: torch.Generator,
+        self, graph: HeteroGraph, node_types: Sequence[str], options: EncoderOptions, generator: torch.Generator
     ) -> None:
         """`node_types`: the types whose state 0 any program given later may need."""
         super().__init__()

@@ -24,12 +24,7 @@ class Model(nn.Module):
     """One tower per target type of the task; parameters start from `seed` alone, whatever the device."""
 
     def __init__(
-        self,
-        graph: HeteroGraph,
-        node_types: Sequence[Sequence[str]],
-        outputs: int,
-        options: EncoderOptions,
-        seed: int,
+        self, graph: HeteroGraph, node_types: Sequence[Sequence[str]], outputs: int, options: EncoderOptions, seed: int
     ) -> None:
         """`node_types`: for each tower, the types its programs may read; `outputs`: columns of the head, 0 for none."""
         super().__init__()

@@ -30,7 +30,6 @@ def run(
     """Carry a plan out on a problem. With a store it can be stopped at any moment and resumed without a trace."""
     method = plan.method.make()
     plan, placed = place(plan, problem, method)
-    method.check(placed, plan.settings)
     work = _Work(plan, method, placed, store, watch or Quiet())
     begun = Run("running", plan, data_of(placed), versions(), describe_device(placed.graph.device))
     if store is not None:
@@ -53,11 +52,15 @@ def run(
     return done, model
 
 
-def place(plan: Plan, problem: Problem, method: Method) -> tuple[Plan, Problem]:
-    """The problem on the plan's device, and the plan with the engine's switches with which it fits there."""
+def place(plan: Plan, problem: Problem, method: Method, *, train: bool = True) -> tuple[Plan, Problem]:
+    """The problem on the plan's device, and the plan with the engine's switches with which it fits there.
+
+    Raises where it does not fit, or where the method cannot do the task. `train`: whether what is found is trained too.
+    """
     device = resolve_device(plan.device)
     problem = problem.to(problem.graph.device, plan.engine)
-    wanted = {"search": method.needs_search_memory, "training": method.has_metagraph}
+    method.check(problem, plan.settings)
+    wanted = {"search": method.needs_search_memory, "training": method.has_metagraph and train}
     engine = fit_engine_to_memory(problem, plan.settings, method.depth, device, **wanted)
     return replace(plan, engine=engine), problem.to(device, engine)
 

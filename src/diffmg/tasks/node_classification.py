@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,17 @@ from torch import Tensor
 from diffmg.core.arrow import as_column
 from diffmg.core.errors import DiffmgError, unknown
 from diffmg.core.options import check_rules, check_types
-from diffmg.core.task import TASKS, ExportTables, NamedTables, Part, Reading, Task, TaskSpec, TaskTables
+from diffmg.core.task import TASKS, Part, Reading, Task, TaskSpec
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
 from diffmg.tasks.labels import Shares, class_numbers, random_split, split_numbers
 from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
+
+if TYPE_CHECKING:
+    from diffmg.tables.description import Description
+    from diffmg.tables.export import TablesOut
+    from diffmg.tables.network import Network
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class ClassificationSpec(TaskSpec):
         """It names a target or a label."""
         return "label" in given or "target" in given
 
-    def check(self, description: NamedTables) -> None:
+    def check(self, description: Description) -> None:
         """The labels are known, and are neither features nor edges."""
         table = description.table_of(self.target)
         if table is None:
@@ -62,12 +67,12 @@ class ClassificationSpec(TaskSpec):
                 f"a label must be no feature, id or edge of the network, or the answer leaks, but got {leaks} as both"
             )
 
-    def columns(self, description: NamedTables) -> dict[str, set[str]]:
+    def columns(self, description: Description) -> dict[str, set[str]]:
         """Labels, split, and what would tell the label."""
         own = {*self.label, *self.held_back, *([self.split] if self.split else [])}
         return {str(description.table_of(self.target)): own}
 
-    def read(self, tables: TaskTables) -> Reading:
+    def read(self, tables: Network) -> Reading:
         """Labels and split, from columns or drawn by id."""
         labels, classes = self._labels(tables)
         if self.split is not None:
@@ -86,7 +91,7 @@ class ClassificationSpec(TaskSpec):
             lines.append(f"held back, since they may tell the label: {', '.join(self.held_back)}")
         return lines
 
-    def _labels(self, tables: TaskTables) -> tuple[NDArray[np.int64], list[Any]]:
+    def _labels(self, tables: Network) -> tuple[NDArray[np.int64], list[Any]]:
         columns = [tables.node_column(self.target, name) for name in self.label]
         if len(columns) == 1:
             return class_numbers(columns[0], f"the label column {self.label[0]!r}", self.classes)
@@ -280,7 +285,7 @@ class NodeClassification(Task):
         parts = {part: places[index] for part, index in self.parts.items()}
         return replace(self, labels=self.labels[torch.from_numpy(order).to(device)], parts=parts)
 
-    def export(self, tables: ExportTables) -> ClassificationSpec:
+    def export(self, tables: TablesOut) -> ClassificationSpec:
         """Columns of labels and split."""
         labels = self.labels.numpy(force=True)
         classes = [c.item() if isinstance(c, np.generic) else c for c in self.classes]

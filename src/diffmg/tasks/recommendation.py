@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from torch import Tensor
 from diffmg.core.arrow import numbers
 from diffmg.core.errors import DiffmgError, unknown
 from diffmg.core.options import check_rules, check_types
-from diffmg.core.task import PARTS, TASKS, ExportTables, NamedTables, Part, Reading, Task, TaskSpec, TaskTables
+from diffmg.core.task import PARTS, TASKS, Part, Reading, Task, TaskSpec
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
@@ -25,6 +25,11 @@ from diffmg.tasks.labels import split_numbers
 from diffmg.tasks.metrics import auc_of, average_precision, ndcg_at_k, recall_at_k
 from diffmg.tasks.pairs import Pairs
 from diffmg.tasks.ratings import Ratings, fresh_split
+
+if TYPE_CHECKING:
+    from diffmg.tables.description import Description
+    from diffmg.tables.export import TablesOut
+    from diffmg.tables.network import Network
 
 CHUNK = 1024
 
@@ -58,15 +63,15 @@ class RecommendationSpec(TaskSpec):
         """It names a relation."""
         return "relation" in given
 
-    def check(self, description: NamedTables) -> None:
+    def check(self, description: Description) -> None:
         """The relation must be described."""
         description.relation_table(self.relation)
 
-    def columns(self, description: NamedTables) -> dict[str, set[str]]:
+    def columns(self, description: Description) -> dict[str, set[str]]:
         """Ratings and split."""
         return {description.relation_table(self.relation): {name for name in (self.rating, self.split) if name}}
 
-    def read(self, tables: TaskTables) -> Reading:
+    def read(self, tables: Network) -> Reading:
         """Pairs and their split; of a pair that is rated more than once the mean counts."""
         relation, index = tables.edges(self.relation)
         if not index.shape[1]:
@@ -95,7 +100,7 @@ class RecommendationSpec(TaskSpec):
         rating = f" by {self.rating} above {self.liked:g}" if self.rating else ""
         return [f"task: recommend along {self.relation}{rating}; seed {self.seed}"]
 
-    def _stars(self, tables: TaskTables, count: int) -> NDArray[np.float64]:
+    def _stars(self, tables: Network, count: int) -> NDArray[np.float64]:
         """The rating of each row, NaN where there is none; without a column of them every row is liked."""
         if self.rating is None:
             return np.full(count, np.inf)
@@ -106,7 +111,7 @@ class RecommendationSpec(TaskSpec):
         self,
         pairs: NDArray[np.int64],
         stars: NDArray[np.float64],
-        tables: TaskTables,
+        tables: Network,
         rated: NDArray[np.bool_],
         shape: tuple[int, int],
     ) -> Mapping[str, NDArray[Any]]:
@@ -293,10 +298,7 @@ class Recommendation(Task):
         hits = np.asarray(wanted[np.repeat(users, top.shape[1]), top.ravel()]).reshape(top.shape) > 0
         relevant = torch.from_numpy(np.diff(wanted.indptr)[users])
         marks = torch.from_numpy(hits).double()
-        return found | {
-            f"recall@{self.k}": recall_at_k(marks, relevant),
-            f"ndcg@{self.k}": ndcg_at_k(marks, relevant),
-        }
+        return found | {f"recall@{self.k}": recall_at_k(marks, relevant), f"ndcg@{self.k}": ndcg_at_k(marks, relevant)}
 
     def known(self, parts: tuple[Part, ...] = ("train", "val")) -> sp.csr_matrix:
         """Items a user is known to have chosen: seen ones and positives of these parts."""
@@ -380,7 +382,7 @@ class Recommendation(Task):
             parts[part] = Labelled.of(pairs, labels).to(labelled.labels.device)
         return replace(self, parts=parts, seen=sp.csr_matrix(self.seen[order[0]][:, order[1]]))
 
-    def export(self, tables: ExportTables) -> RecommendationSpec:
+    def export(self, tables: TablesOut) -> RecommendationSpec:
         """A row for each supervised pair, and columns of ratings and split."""
         name = tables.relation_with(self.user, self.item, np.stack(self.seen.nonzero()).astype(np.int64))
         seen, more = self.seen.nnz, [self.parts[part] for part in PARTS]

@@ -96,12 +96,7 @@ class _Layer(nn.Module):
     """
 
     def __init__(
-        self,
-        graph: HeteroGraph,
-        relations: Sequence[Relation],
-        settings: Settings,
-        heads: int,
-        draw: torch.Generator,
+        self, graph: HeteroGraph, relations: Sequence[Relation], settings: Settings, heads: int, draw: torch.Generator
     ) -> None:
         super().__init__()
         dim = settings.dim

@@ -83,12 +83,7 @@ class MAGNN(AlongPaths):
 
 class _Network(StackedModel):
     def __init__(
-        self,
-        options: MAGNN,
-        paths: Mapping[str, tuple[MetaPath, ...]],
-        problem: Problem,
-        settings: Settings,
-        seed: int,
+        self, options: MAGNN, paths: Mapping[str, tuple[MetaPath, ...]], problem: Problem, settings: Settings, seed: int
     ) -> None:
         targets, relations = problem.task.target_types, _used(paths)
         others = {end for r in relations for end in (r.source, r.target)} - set(targets)
