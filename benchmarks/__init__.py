@@ -1,1 +1,1 @@
-"""Benchmarks: the paper as it would first be written, and what the engine gains over it."""
+"""Benchmarks of `diffmg`: a naive reference implementation, and what the engine gains over it."""

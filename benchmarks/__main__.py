@@ -1,18 +1,21 @@
-"""Commands that measure: the engine beside the yardstick, growth with the network, the product alone."""
+"""`python -m benchmarks`: measure the engine beside the naive reference, growth, the product, scores, own tables."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
+from benchmarks.printing import engine_table, growth_table, product_table, scores_table
+from benchmarks.words import SeveralWords, run_app
 from diffmg.cli import common
-from diffmg.cli.common import SeveralWords, console, say
+from diffmg.cli.common import console, say
 from diffmg.core.errors import DiffmgError
 
+NAME = "python -m benchmarks"
 SIZES = ("1e4", "1e5", "1e6")
 
 Out = Annotated[Path | None, typer.Option("--out", help="The JSON file to write.", show_default="none")]
@@ -23,7 +26,8 @@ Threads = Annotated[
 
 
 app = typer.Typer(
-    help="Measure seconds per epoch and peak memory.",
+    help="Measure seconds and peak memory, and render what was measured.",
+    epilog="Exit codes: 0 done, 1 a fault of the program or an outdated document, 2 bad input, 3 missing data.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,19 +44,20 @@ def engine(
     epochs: Annotated[int, typer.Option("--epochs", help="Timed epochs of each program.")] = 20,
     block: Annotated[int, typer.Option("--block", help="Epochs until the other program has its turn.")] = 5,
     warm_up: WarmUp = 3,
-    yardstick: Annotated[bool, typer.Option("--yardstick/--no-yardstick", help="Measure the yardstick too.")] = True,
+    yardstick: Annotated[
+        bool, typer.Option("--yardstick/--no-yardstick", help="Measure the naive reference too.")
+    ] = True,
     whole: Annotated[
-        bool,
-        typer.Option("--whole/--no-whole", help="Also time whole jobs: searches of 100 epochs, trainings of 200."),
+        bool, typer.Option("--whole/--no-whole", help="Also time whole jobs: searches of 100 epochs, trainings of 200.")
     ] = False,
     seed: common.Seed = 0,
     data_root: common.DataRoot = None,
     threads: Threads = None,
 ) -> None:
-    """Time searching and retraining beside the paper as it would first be written, in one process, taking turns."""
-    from diffmg.benchmarks.engine import EngineOptions, measure_engine
-    from diffmg.benchmarks.floor import ceilings
-    from diffmg.benchmarks.measure import machine
+    """Time searching and retraining beside the naive reference, in one process, taking turns."""
+    from benchmarks.engine import EngineOptions, measure_engine
+    from benchmarks.floor import ceilings
+    from benchmarks.measure import machine
     from diffmg.engine.device import resolve_device
     from diffmg.runs.sources import published_for
 
@@ -63,13 +68,13 @@ def engine(
     _set_threads(threads)
     about = machine(where) | ceilings(where)
     results: dict[str, Any] = {}
-    what = "seconds per epoch and peak memory of searching and retraining: this package and the yardstick"
+    what = "seconds per epoch and peak memory of searching and retraining: this package and the naive reference"
     command = _command("engine", data=data, device=where.type, threads=threads, **vars(options))
     for name in data:
         say(f"{name} ...", common.errors)
         results[name] = measure_engine(name, where, options, data_root)
         _write(out, what, command, about, results)
-    console.print(_engine_table(results))
+    console.print(engine_table(results))
 
 
 @app.command(cls=SeveralWords)
@@ -87,8 +92,8 @@ def growth(
     threads: Threads = None,
 ) -> None:
     """Time searching on made data of several sizes, and say how time and memory grow."""
-    from diffmg.benchmarks.growth import GrowthOptions, checked_sizes, exponents, measure_size
-    from diffmg.benchmarks.measure import machine
+    from benchmarks.growth import GrowthOptions, checked_sizes, exponents, measure_size
+    from benchmarks.measure import machine
     from diffmg.engine.device import resolve_device
 
     options = GrowthOptions(epochs, warm_up, seed)
@@ -103,7 +108,7 @@ def growth(
         say(f"{data}:{size} ...", common.errors)
         points.append(measure_size(data, size, where, options))
         _write(out, what, command, about, {"points": points, "exponents": exponents(points)})
-    console.print(_growth_table(points, exponents(points)))
+    console.print(growth_table(points, exponents(points)))
 
 
 @app.command()
@@ -117,8 +122,8 @@ def product(
     device: common.Device = "auto",
 ) -> None:
     """Time the fused sparse product beside the library's on a GPU."""
-    from diffmg.benchmarks.measure import machine
-    from diffmg.benchmarks.product import ProductOptions, measure_product
+    from benchmarks.measure import machine
+    from benchmarks.product import ProductOptions, measure_product
     from diffmg.engine.device import resolve_device
 
     where = resolve_device(device)
@@ -126,12 +131,7 @@ def product(
     results = measure_product(options, where)
     what = "sparse product with a random matrix of constant degree: the fused kernel and the library's"
     _write(out, what, _command("product", device=where.type, **vars(options)), machine(where), results)
-    table = Table("way", "ms", "gathered TB/s", "of copy bandwidth", "relative error")
-    for name, found in results["ways"].items():
-        share, error = found["share_of_copy_bandwidth"], found["relative_error"]
-        speed = found["gathered_bytes_per_second"] / 1e12
-        table.add_row(name, f"{1000 * found['median']:.2f}", f"{speed:.2f}", f"{100 * share:.0f} %", f"{error:.1e}")
-    console.print(table)
+    console.print(product_table(results))
 
 
 @app.command(cls=SeveralWords)
@@ -147,8 +147,8 @@ def scores(
     threads: Threads = None,
 ) -> None:
     """Train the authors' meta graphs with and without each optimisation, and compare the scores."""
-    from diffmg.benchmarks.measure import machine
-    from diffmg.benchmarks.scores import ScoresOptions, measure_scores
+    from benchmarks.measure import machine
+    from benchmarks.scores import ScoresOptions, measure_scores
     from diffmg.engine.device import resolve_device
 
     options = ScoresOptions(repeats, seed)
@@ -162,11 +162,44 @@ def scores(
         say(f"{name} ...", common.errors)
         results[name] = measure_scores(name, where, options, data_root)
         _write(out, what, command, about, results)
-    table = Table("data", *next(iter(results.values()))["variants"], title=f"mean ± std of {repeats} trainings")
-    for name, result in results.items():
-        cells = (f"{100 * v['mean']:.2f} ± {100 * v['std']:.2f}" for v in result["variants"].values())
-        table.add_row(name, *cells)
-    console.print(table)
+    console.print(scores_table(results, repeats))
+
+
+@app.command()
+def tables(
+    out: Out = None,
+    edges: Annotated[str, typer.Option("--edges", help="Rows of the table of edges.")] = "1e7",
+    ids: Annotated[str, typer.Option("--ids", help="What ids are: numbers or text.")] = "numbers",
+) -> None:
+    """Time reading a network from own tables, Parquet files of random edges."""
+    from benchmarks.files import write_result
+    from benchmarks.tables import TablesOptions, measure_tables
+
+    options = TablesOptions(_whole(edges), ids)  # type: ignore[arg-type]  # checked by the options
+    found = measure_tables(options, _command("tables", **vars(options)))
+    if out is not None:
+        write_result(out, found)
+    say(f"{options.edges:,} edges: {found['seconds']} s, peak {found['peak_gb']} GB")
+
+
+@app.command()
+def render(
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if a document is outdated.")
+    ] = False,
+) -> None:
+    """Fill the tables of speed in README.md and docs/performance.md from the result files."""
+    from benchmarks.render import render_documents
+
+    outdated = render_documents(check)
+    for path in outdated:
+        say(f"{path.name} is outdated; run: {NAME} render" if check else f"{path.name} was updated")
+    raise typer.Exit(int(check and bool(outdated)))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line."""
+    run_app(app, NAME, arguments)
 
 
 def _whole(text: str) -> int:
@@ -191,7 +224,7 @@ def _set_threads(threads: int | None) -> None:
 
 def _command(name: str, **options: Any) -> str:
     """The command that measures the same again: files and folders, which differ from machine to machine, left out."""
-    words = ["diffmg", "bench", name]
+    words = [*NAME.split(), name]
     for key, value in options.items():
         flag = key.replace("_", "-")
         if isinstance(value, bool):
@@ -203,42 +236,12 @@ def _command(name: str, **options: Any) -> str:
 
 def _write(out: Path | None, what: str, command: str, about: dict[str, Any], results: dict[str, Any]) -> None:
     """Write what is known so far."""
-    from diffmg.benchmarks.measure import report
-    from diffmg.core.files import make_folder, write_json
+    from benchmarks.files import write_result
+    from benchmarks.measure import report
 
     if out is not None:
-        make_folder(out.parent)
-        write_json(out, report(what, command, about, results))
+        write_result(out, report(what, command, about, results))
 
 
-def _engine_table(results: dict[str, Any]) -> Table:
-    heads = ("data", "work", "ours (ms/epoch)", "yardstick (ms/epoch)", "times faster", "ours (MB)", "yardstick (MB)")
-    table = Table(*heads, "whole job (s)", title="epochs: median and quartiles of blocks", title_justify="left")
-    for name, result in results.items():
-        for work in ("search", "retrain"):
-            found = result[work]
-            ours, other, ratio = found["ours"], found.get("yardstick"), found["ratio"]
-            times = [_milliseconds(ours), _milliseconds(other), "-" if ratio is None else f"{ratio:.1f}"]
-            whole = f"{ours['whole_median']:.2f}" if "whole_median" in ours else "-"
-            table.add_row(name, work, *times, _megabytes(ours), _megabytes(other), whole)
-    return table
-
-
-def _growth_table(points: list[dict[str, Any]], slopes: dict[str, Any]) -> Table:
-    table = Table("nodes", "edges", "ms/epoch", "MB", "exponent", title="growth of a search", title_justify="left")
-    between = [None, *slopes["seconds"]["between"]]
-    for point, slope in zip(points, between, strict=True):
-        numbers = (f"{point[key]:,}" for key in ("nodes", "edges"))
-        table.add_row(*numbers, _milliseconds(point), _megabytes(point), "-" if slope is None else f"{slope:.2f}")
-    return table
-
-
-def _milliseconds(found: dict[str, Any] | None) -> str:
-    if found is None:
-        return "-"
-    middle, low, high = (1000 * found[key] for key in ("median", "low", "high"))
-    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
-
-
-def _megabytes(found: dict[str, Any] | None) -> str:
-    return "-" if found is None or found["peak_bytes"] is None else f"{found['peak_bytes'] / 1e6:.0f}"
+if __name__ == "__main__":
+    main()

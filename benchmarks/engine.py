@@ -1,4 +1,4 @@
-"""The engine beside the yardstick: seconds per epoch and peak memory of searching and of retraining."""
+"""The engine beside the naive reference: seconds per epoch and peak memory of searching and of retraining."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any, Protocol
 
 import torch
 
-from diffmg.benchmarks.floor import least_work
-from diffmg.benchmarks.measure import JobRunner, Runner, advance_to, alternate, peak_bytes, size_of, summary, timed
-from diffmg.benchmarks.yardstick import RetrainYardstick
-from diffmg.benchmarks.yardstick_search import SearchYardstick
+from benchmarks.floor import least_work
+from benchmarks.measure import JobRunner, Runner, advance_to, alternate, peak_bytes, size_of, summary, timed
+from benchmarks.reference import RetrainReference
+from benchmarks.reference_search import SearchReference
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.options import check_rules, check_types
-from diffmg.core.plan import settings_from
 from diffmg.core.settings import Settings
 from diffmg.methods.search.diffmg import DiffMG
 from diffmg.methods.search.random import RandomMetaGraph
@@ -44,6 +43,7 @@ class EngineOptions:
     warm_up: int = 3
     """Epochs before any is timed."""
     yardstick: bool = True
+    """Measure the naive reference too."""
     whole: bool = False
     """Also time whole jobs of this package, from a fresh start."""
     seed: int = 0
@@ -56,14 +56,14 @@ class EngineOptions:
 
 
 class Live(Protocol):
-    """A yardstick at work."""
+    """A reference at work."""
 
     def epoch(self) -> dict[str, float]:
         """Do one epoch."""
 
 
-class YardstickRunner:
-    """Runs a yardstick."""
+class ReferenceRunner:
+    """Runs the naive reference."""
 
     def __init__(self, start: Callable[[], Live], warm_up: int) -> None:
         self.start, self.warm_up = start, warm_up
@@ -89,7 +89,7 @@ class Phase:
 
     ours: Callable[[int], Job]
     """Starts a job from a seed."""
-    yardstick: Callable[[], Live]
+    reference: Callable[[], Live]
     whole: Callable[[int], Job]
     """Starts a job of the length that is timed as a whole."""
 
@@ -110,10 +110,11 @@ class Work:
         problem = open_problem(name, root=root).to(device)
         if published is None:
             settings = Settings(patience=None)
-            metagraphs = RandomMetaGraph().start(problem, DEPTH, settings, 0).found()
-            return cls(problem, DiffMG(), settings, metagraphs)
-        settings = replace(settings_from(Settings(), published.train), patience=None)
-        return cls(problem, DiffMG(**published.search), settings, problem.arranged(published.metagraphs))
+            metagraphs = RandomMetaGraph(depth=DEPTH).search(problem, settings, 0).found()
+            return cls(problem, DiffMG(depth=DEPTH), settings, metagraphs)
+        settings = replace(Settings(**published.train), patience=None)
+        search = replace(DiffMG(**published.search), depth=DEPTH)
+        return cls(problem, search, settings, problem.arranged(published.metagraphs))
 
     def phases(self, seed: int) -> Iterator[tuple[str, Phase]]:
         """Searching and retraining."""
@@ -122,16 +123,16 @@ class Work:
         yield (
             "search",
             Phase(
-                lambda s: search.start(problem, DEPTH, settings, s),
-                lambda: SearchYardstick(problem, DEPTH, search, settings.dim, seed),
-                lambda s: long_search.start(problem, DEPTH, settings, s),
+                lambda s: search.search(problem, settings, s),
+                lambda: SearchReference(problem, search, settings.dim, seed),
+                lambda s: long_search.search(problem, settings, s),
             ),
         )
         yield (
             "retrain",
             Phase(
                 lambda s: Training(problem, found, settings, s),
-                lambda: RetrainYardstick(problem, found, settings, seed),
+                lambda: RetrainReference(problem, found, settings, seed),
                 lambda s: Training(problem, found, long, s),
             ),
         )
@@ -148,7 +149,7 @@ def measure_engine(name: str, device: torch.device, options: EngineOptions, root
 def _measure(phase: Phase, device: torch.device, options: EngineOptions) -> dict[str, Any]:
     starts: dict[str, Callable[[], Runner]] = {"ours": lambda: JobRunner(phase.ours, options.seed, options.warm_up)}
     if options.yardstick:
-        starts["yardstick"] = lambda: YardstickRunner(phase.yardstick, options.warm_up)
+        starts["yardstick"] = lambda: ReferenceRunner(phase.reference, options.warm_up)
     blocks = alternate([start() for start in starts.values()], options.epochs, options.block, device)
     found: dict[str, Any] = {
         name: summary(b) | {"peak_bytes": peak_bytes(start, device)}

@@ -8,7 +8,7 @@ from statistics import median
 
 import torch
 
-from diffmg.benchmarks.measure import synchronise
+from benchmarks.measure import synchronise
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.program import compile_program
 from diffmg.nn.model import types_of

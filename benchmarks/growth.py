@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from diffmg.benchmarks.engine import DEPTH
-from diffmg.benchmarks.measure import JobRunner, alternate, peak_bytes, size_of, summary
+from benchmarks.engine import DEPTH
+from benchmarks.measure import JobRunner, alternate, peak_bytes, size_of, summary
 from diffmg.core.errors import DiffmgError
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.settings import Settings
@@ -53,7 +53,9 @@ def measure_size(data: str, size: int, device: torch.device, options: GrowthOpti
 
     def start() -> JobRunner:
         """A search that can be timed."""
-        return JobRunner(lambda seed: DiffMG().start(problem, DEPTH, Settings(), seed), options.seed, options.warm_up)
+        return JobRunner(
+            lambda seed: DiffMG(depth=DEPTH).search(problem, Settings(), seed), options.seed, options.warm_up
+        )
 
     (blocks,) = alternate([start()], options.epochs, 1, device)
     return {"size": size, **size_of(problem), **summary(blocks), "peak_bytes": peak_bytes(start, device)}

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from diffmg.engine.device import describe_device
-from diffmg.runs.runner import versions
+from diffmg.runs.provenance import versions
 from diffmg.tasks.problem import Problem
 from diffmg.training import Job
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from diffmg.benchmarks.floor import ceilings
+from benchmarks.floor import ceilings
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import Link, MetaGraph
 from diffmg.core.options import check_rules, check_types

@@ -13,10 +13,9 @@ import torch
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
 from diffmg.core.options import check_rules, check_types
-from diffmg.core.plan import settings_from
-from diffmg.core.settings import Settings
 from diffmg.core.seeds import derive_seed
-from diffmg.runs.runner import score_on_test
+from diffmg.core.settings import Settings
+from diffmg.runs.model import scores_on
 from diffmg.runs.sources import open_problem, published_for
 from diffmg.tasks.problem import Problem
 from diffmg.training import train_parallel
@@ -51,7 +50,7 @@ def measure_scores(name: str, device: torch.device, options: ScoresOptions, root
     if published is None:
         raise DiffmgError(f"scores are compared on the authors' meta graphs, but got {name!r}, which has none")
     problem = open_problem(name, root=root).to(device)
-    settings = settings_from(Settings(), published.train)
+    settings = Settings(**published.train)
     skipped = () if device.type == "cuda" else ("epochs not captured", "kernels not fused", "neither")
     candidates = [(published.metagraphs, derive_seed(options.seed, "train", n)) for n in range(options.repeats)]
     found = {}
@@ -68,5 +67,5 @@ def _trained(problem: Problem, candidates: Any, settings: Settings) -> dict[str,
     scores = []
     for training in trainings:
         outputs = outputs_of(training.best_model(), problem)
-        scores.append(score_on_test(problem, outputs)[problem.task.metric])
+        scores.append(scores_on(problem, outputs, "test")[problem.task.metric])
     return {"mean": mean(scores), "std": stdev(scores), "scores": scores, "seconds_together": seconds}

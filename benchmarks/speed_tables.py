@@ -1,28 +1,30 @@
-"""Tables of speed, from the files in `results/speed` that `diffmg bench` wrote."""
+"""Tables of speed, from the files in `results/speed` that `python -m benchmarks` wrote."""
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
-from diffmg.core.files import read_json
+from benchmarks.files import RESULTS, read_result
+from diffmg.core.codec import read_toml
 
-HERE = Path(__file__).parent
+SPEED = RESULTS / "speed"
+PAPER = Path(__file__).parents[1] / "experiments" / "plans" / "ding2021.toml"
+"""Figures of the paper and of the authors' program."""
 WORKS = (("search", "search"), ("retrain", "retraining"))
 
 
 def load(name: str) -> dict[str, Any]:
     """A result file."""
-    found: dict[str, Any] = read_json(HERE / "results" / "speed" / f"{name}.json", "a result file")
-    return found
+    return read_result(SPEED / f"{name}.json")
 
 
 def origin(found: dict[str, Any]) -> str:
     """Where a table comes from: command, machine, versions."""
     machine, versions = found["machine"], found["versions"]
     where = machine["gpu"] or f"{machine['threads']} threads of {machine['cpu']}"
-    return f"\n`{found['command']}`; {where}; torch {versions['torch']}, Python {versions['python']}."
+    command = found["command"].replace("diffmg bench", "python -m benchmarks", 1)  # its name in older files
+    return f"\n`{command}`; {where}; torch {versions['torch']}, Python {versions['python']}."
 
 
 def table(heads: list[str], rows: list[list[str]], found: dict[str, Any]) -> str:
@@ -40,7 +42,7 @@ def spread(program: dict[str, float]) -> str:
 def whole_gpu() -> str:
     """Whole searches and retrainings on a GPU beside the authors' program."""
     found = load("engine_h200")
-    program = tomllib.loads((HERE / "ding2021.toml").read_text())
+    program = read_toml(PAPER, "the paper's figures")
     heads = ["data", "work", "authors' program (s)", "this package (s)", "times faster", "epoch (ms)", "memory (MB)"]
     rows = []
     for name, result in found["results"].items():
@@ -53,9 +55,9 @@ def whole_gpu() -> str:
 
 
 def ratios(name: str) -> str:
-    """Ours beside the yardstick, in one process, taking turns."""
+    """Ours beside the naive reference, in one process, taking turns."""
     found = load(name)
-    heads = ["data", "work", "yardstick (ms/epoch)", "this package (ms/epoch)", "ratio", "memory (MB)", "yardstick's"]
+    heads = ["data", "work", "reference (ms/epoch)", "this package (ms/epoch)", "ratio", "memory (MB)", "reference's"]
     rows = []
     for data, result in found["results"].items():
         for work, word in WORKS:

@@ -1,39 +1,68 @@
-"""Write random edges as Parquet, read them as a network, and report seconds and peak memory.
-
-usage: python benchmarks/tables.py --edges 1e7 --out FILE [--ids text]
-"""
+"""Own tables: seconds and peak memory of reading a network from Parquet files of random edges."""
 
 from __future__ import annotations
 
-import argparse
+import multiprocessing
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from diffmg.core.files import read_json, write_json
+from diffmg.core.options import check_rules, check_types
 from diffmg.engine.device import describe_device
-from diffmg.runs.runner import versions
+from diffmg.runs.provenance import versions
 from diffmg.tables import Description, read_graph, write_description
 from diffmg.tables.description import NodeTable, RelationTable
 
 EDGES_PER_NODE = 10
 
+Ids = Literal["numbers", "text"]
 
-def write_tables(folder: Path, edges: int, text: bool) -> Path:
+
+@dataclass(frozen=True)
+class TablesOptions:
+    """The size of the network."""
+
+    edges: int = 10_000_000
+    ids: Ids = "numbers"
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, {"edges >= 1": self.edges >= 1})
+
+
+def measure_tables(options: TablesOptions, command: str) -> dict[str, Any]:
+    """Write the tables, read them in a process of its own, and say what that took."""
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_tables(Path(folder), options)
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            found = pool.submit(read, path).result()
+    return {
+        "what": f"{options.edges} edges from Parquet to a network, ids are {options.ids}",
+        "command": command,
+        "versions": versions(),
+        "cores": os.cpu_count(),
+        "load_before": round(load, 2),
+        **found,
+    }
+
+
+def write_tables(folder: Path, options: TablesOptions) -> Path:
     """Users, items with a feature, and edges between them; returns the description."""
     rng = np.random.default_rng(0)
-    nodes = max(1, edges // EDGES_PER_NODE)
+    nodes = max(1, options.edges // EDGES_PER_NODE)
     user, item = (pa.array(rng.permutation(nodes) * 3) for _ in range(2))
-    user, item = (ids.cast(pa.string()) if text else ids for ids in (user, item))
-    ends = [ids.take(pa.array(rng.integers(0, nodes, edges))) for ids in (user, item)]
+    user, item = (ids.cast(pa.string()) if options.ids == "text" else ids for ids in (user, item))
+    ends = [ids.take(pa.array(rng.integers(0, nodes, options.edges))) for ids in (user, item)]
     parquet.write_table(pa.table({"user": user, "age": rng.integers(0, 99, nodes)}), folder / "users.parquet")
     parquet.write_table(pa.table({"item": item, "price": rng.random(nodes)}), folder / "items.parquet")
     parquet.write_table(pa.table({"user": ends[0], "item": ends[1]}), folder / "bought.parquet")
@@ -43,58 +72,22 @@ def write_tables(folder: Path, edges: int, text: bool) -> Path:
     return folder / "network.toml"
 
 
-def read(path: Path, out: Path) -> None:
-    """Read the network and write what that took, in this process."""
+def read(path: Path) -> dict[str, Any]:
+    """Read the network in this process, and say what that took."""
     before = _peak()
     start = time.perf_counter()
     graph = read_graph(path)
     seconds = time.perf_counter() - start
-    edges = {str(relation): matrix.nnz for relation, matrix in graph.adjacency.items()}
-    write_json(
-        out,
-        {
-            "seconds": round(seconds, 2),
-            "peak_gb": round(_peak(), 3),
-            "peak_gb_before": round(before, 3),
-            "nodes": dict(graph.num_nodes),
-            "edges": edges,
-            "device": describe_device(graph.device),
-        },
-    )
-
-
-def main() -> None:
-    """Write the tables, read them in another process, and write one JSON file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--edges", type=float, default=1e7)
-    parser.add_argument("--ids", choices=("numbers", "text"), default="numbers")
-    parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as folder:
-        path = write_tables(Path(folder), int(arguments.edges), arguments.ids == "text")
-        found = Path(folder) / "found.json"
-        command = "import sys; from pathlib import Path; from tables import read; read(*map(Path, sys.argv[1:]))"
-        subprocess.run([sys.executable, "-c", command, path, found], check=True, cwd=Path(__file__).parent)
-        result = read_json(found, "the result")
-    write_json(
-        arguments.out,
-        {
-            "what": f"{int(arguments.edges)} edges from Parquet to a network, ids are {arguments.ids}",
-            "command": f"python benchmarks/tables.py --edges {arguments.edges:g} --ids {arguments.ids}",
-            "versions": versions(),
-            "cores": os.cpu_count(),
-            "load_before": round(load, 2),
-            **result,
-        },
-    )
-    print(f"{arguments.edges:g} edges: {result['seconds']} s, peak {result['peak_gb']} GB, load before {load:.1f}")
+    return {
+        "seconds": round(seconds, 2),
+        "peak_gb": round(_peak(), 3),
+        "peak_gb_before": round(before, 3),
+        "nodes": dict(graph.num_nodes),
+        "edges": {str(relation): matrix.nnz for relation, matrix in graph.adjacency.items()},
+        "device": describe_device(graph.device),
+    }
 
 
 def _peak() -> float:
     """The most memory this process has held, in gigabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-
-
-if __name__ == "__main__":
-    main()

@@ -1,61 +1,74 @@
-"""Train every baseline for a few epochs, each in a process of its own, and write the most memory it ever had.
-
-usage: python benchmarks/memory.py --data dblp yelp douban --methods gtn han ... --out FILE
-"""
+"""The most memory that a few epochs of each baseline take on the CPU, each in a process of its own."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from diffmg.core.files import write_json
+from diffmg.core.errors import DiffmgError
+from diffmg.core.method import METHODS, MethodSpec
 from diffmg.core.settings import Settings
 from diffmg.engine.device import describe_device
-from diffmg.methods.baselines import BASELINES, make_baseline
-from diffmg.runs.runner import versions
+from diffmg.runs.provenance import versions
 from diffmg.runs.sources import open_problem
 from diffmg.training import ModelTraining
+from experiments.jsonl import read_lines, write_lines
+from experiments.tables import Sheet
 
+MEMORY = "memory.jsonl"
 EPOCHS = 3
 
 
-def train(method: str, data: str) -> None:
-    """Train on the CPU and print the peak of this process in bytes."""
+def peak_bytes(method: str, data: str) -> int:
+    """The peak of a process that trains a baseline, libraries and network included."""
+    command = [sys.executable, "-m", "experiments.memory", method, data]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise DiffmgError(f"{method} on {data} must train, but got: {done.stderr.strip().splitlines()[-1]}")
+    return int(json.loads(done.stdout))
+
+
+def measure(
+    data: Sequence[str], methods: Sequence[str], folder: Path, tell: Callable[[str], object] = lambda _: None
+) -> None:
+    """Measure all and keep it in place of what was measured before."""
+    methods = methods or [name for name, kind in METHODS.items() if kind.family == "baseline"]
+    peaks: dict[str, dict[str, int]] = {method: {} for method in methods}
+    for method in methods:
+        for name in data:
+            peaks[method][name] = peak_bytes(method, name)
+            tell(f"{method} on {name}: {peaks[method][name] / 1e9:.2f} GB")
+    command = f"python -m experiments memory --data {' '.join(data)} --methods {' '.join(methods)}"
+    about = {"command": command, "device": describe_device(torch.device("cpu")), "versions": versions()}
+    write_lines(folder / MEMORY, [about | {"peak_bytes": peaks}])
+
+
+def memory_table(folder: Path) -> str:
+    """Peaks in GB, with the command that measured them."""
+    found: list[dict[str, Any]] = read_lines(folder / MEMORY)
+    if not found:
+        return ""
+    peaks = found[0]["peak_bytes"]
+    data = list(next(iter(peaks.values())))
+    rows = ((method, *(f"{of[name] / 1e9:.2f}" for name in data)) for method, of in peaks.items())
+    table = Sheet("", ("peak, GB", *data), tuple(rows)).markdown()
+    return f"{table}\n`{found[0]['command']}`; {found[0]['device']}."
+
+
+def _train(method: str, data: str) -> None:
     problem, settings = open_problem(data), Settings()
-    job = ModelTraining(problem, make_baseline(method).build(problem, settings, 0), settings, 0)
+    job = ModelTraining(problem, MethodSpec(method).make().network(problem, settings, 0), settings, 0)
     while job.epoch < EPOCHS:
         job.advance()
     print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
 
 
-def main() -> None:
-    """Measure all and write one JSON file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", nargs="+", default=["dblp", "yelp", "douban"])
-    parser.add_argument("--methods", nargs="+", default=sorted(dict(BASELINES.items())))
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--one", action="store_true", help="measure one, in this process")
-    given = parser.parse_args()
-    if given.one:
-        train(given.methods[0], given.data[0])
-        return
-    peaks: dict[str, dict[str, int]] = {}
-    for method in given.methods:
-        for data in given.data:
-            command = [sys.executable, __file__, "--one", "--methods", method, "--data", data]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            peaks.setdefault(method, {})[data] = json.loads(done.stdout)
-            print(method, data, f"{peaks[method][data] / 1e9:.2f} GB", flush=True)
-    command = f"python benchmarks/memory.py --data {' '.join(given.data)} --methods {' '.join(given.methods)}"
-    device = describe_device(torch.device("cpu"))
-    write_json(given.out, {"command": command, "device": device, "versions": versions(), "peak_bytes": peaks})
-
-
 if __name__ == "__main__":
-    main()
+    _train(*sys.argv[1:])

@@ -1,54 +1,61 @@
-"""Train the authors' meta graph from many seeds with the yardstick, and write the scores.
-
-usage: python benchmarks/seeds.py NAME --seeds 100 --device cuda --out FILE [--data-root DIR]
-"""
+"""The authors' meta graphs trained from many seeds, by this package and by the naive reference."""
 
 from __future__ import annotations
 
-import argparse
+import statistics
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from diffmg.benchmarks.yardstick import train
-from diffmg.core.files import write_json
-from diffmg.core.plan import settings_from
-from diffmg.core.settings import Settings
-from diffmg.datasets import DATASETS, load_dataset
 from diffmg.engine.device import describe_device, resolve_device
-from diffmg.runs.runner import versions
+from diffmg.runs.provenance import versions
+from diffmg.runs.sources import open_problem
+from experiments.jsonl import read_lines, write_lines
+from experiments.runner import done_cells, run_table
+from experiments.spec import Row, Table
+from experiments.tables import Sheet, percent, plus_minus
+
+REFERENCE = "seeds.jsonl"
+"""One line per data set: what the reference reached from every seed."""
 
 
-def main() -> None:
-    """Train and write one JSON file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name")
-    parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--data-root", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    published = DATASETS.get(arguments.name)(arguments.name).published()
-    problem = load_dataset(arguments.name, root=arguments.data_root).to(resolve_device(arguments.device))
-    settings = settings_from(Settings(), published.train)
-    metagraphs = problem.arranged(published.metagraphs)
-    runs = [train(problem, metagraphs, settings, seed) for seed in range(arguments.seeds)]
-    test = np.array([r["test"] for r in runs])
-    write_json(
-        arguments.out,
-        {
-            "what": f"yardstick, authors' meta graph, {arguments.name}",
-            "command": f"python benchmarks/seeds.py {arguments.name} --seeds {arguments.seeds}",
-            "metric": problem.task.metric,
-            "device": describe_device(problem.graph.device),
-            "versions": versions(),
-            "mean": float(test.mean()),
-            "std": float(test.std(ddof=1)),
-            "runs": runs,
-        },
-    )
-    print(f"{arguments.name}: {100 * test.mean():.2f} ± {100 * test.std(ddof=1):.2f} over {len(runs)} seeds")
+def seeds_table(data: str, seeds: int) -> Table:
+    """What this package trains: the authors' meta graphs with the authors' settings."""
+    return Table("Many seeds", "accuracy", (data,), seeds, (Row("published", published=True),))
 
 
-if __name__ == "__main__":
-    main()
+def train_seeds(data: str, seeds: int, folder: Path, device: str, root: Path | None) -> None:
+    """Train both from so many seeds and keep the scores; this package's run is kept if it is there already."""
+    for _ in run_table(seeds_table(data, seeds), folder, device=device, root=root):
+        pass
+    lines = {line["data"]: line for line in read_lines(folder / REFERENCE)}
+    lines[data] = _reference(data, seeds, device, root)
+    write_lines(folder / REFERENCE, lines.values())
+
+
+def _reference(data: str, seeds: int, device: str, root: Path | None) -> dict[str, Any]:
+    from benchmarks.reference import train
+
+    table = seeds_table(data, seeds)
+    problem = open_problem(data, root=root).to(resolve_device(device))
+    plan = table.plan(table.methods[0], data, 0, device)
+    metagraphs = problem.arranged(plan.method.make().metagraphs)  # type: ignore[attr-defined]  # `given` has them
+    runs = [train(problem, metagraphs, plan.settings, seed) for seed in range(seeds)]
+    where = describe_device(problem.graph.device)
+    about = {"data": data, "seeds": seeds, "metric": problem.task.metric, "device": where, "versions": versions()}
+    return about | {name: [run[name] for run in runs] for name in ("epoch", "value", "val", "test")}
+
+
+def seeds_sheet(folder: Path, paper: Mapping[str, tuple[float, ...]]) -> Sheet:
+    """Both beside the paper's figure."""
+    heads = ("data set", "seeds", "this package", "reference", "paper")
+    return Sheet("", heads, tuple(_rows(folder, paper)))
+
+
+def _rows(folder: Path, paper: Mapping[str, tuple[float, ...]]) -> Iterator[tuple[str, ...]]:
+    for line in read_lines(folder / REFERENCE):
+        data, test = line["data"], [100 * score for score in line["test"]]
+        cell = done_cells(seeds_table(data, line["seeds"]), folder).get(("published", data))
+        if cell is not None:
+            theirs = plus_minus((statistics.fmean(test), statistics.stdev(test)))
+            yield data, str(line["seeds"]), percent(cell), theirs, plus_minus(paper[data])

@@ -10,8 +10,8 @@ import sys
 
 import numpy as np
 import torch
+from benchmarks.measure import JobRunner, peak_bytes
 
-from diffmg.benchmarks.measure import JobRunner, peak_bytes
 from diffmg.core.engine import Engine
 from diffmg.core.metagraph import MetaGraph, links_of
 from diffmg.core.settings import Settings
@@ -60,7 +60,7 @@ def peaks(problem: Problem) -> dict[str, list[int | None]]:
     """Estimate and peak of both kinds of work."""
 
     def search() -> JobRunner:
-        return JobRunner(lambda seed: DiffMG().start(problem, DEPTH, SETTINGS, seed), 0, WARM_UP)
+        return JobRunner(lambda seed: DiffMG(depth=DEPTH).search(problem, SETTINGS, seed), 0, WARM_UP)
 
     def training() -> JobRunner:
         metagraphs = all_relations(problem)

@@ -6,10 +6,9 @@ import os
 
 import pytest
 
-from diffmg.core.plan import settings_from
+from diffmg.core.method import MethodSpec
 from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS, Published
-from diffmg.methods.search import make_strategy
 from diffmg.methods.search.diffmg import DiffMG
 from diffmg.tasks import NodeClassification, Recommendation
 from diffmg.tasks.problem import Problem
@@ -26,14 +25,14 @@ def published(name: str) -> Published:
 
 def train_settings(name: str) -> Settings:
     """The authors' settings of retraining."""
-    return settings_from(Settings(), published(name).train)
+    return Settings().changed(published(name).train)
 
 
 def search_options(name: str) -> DiffMG:
     """The authors' settings of the search."""
-    strategy = make_strategy("diffmg", published(name).search)
-    assert isinstance(strategy, DiffMG)
-    return strategy
+    method = MethodSpec("diffmg", published(name).search).make()
+    assert isinstance(method, DiffMG)
+    return method
 
 
 def assert_network(problem: Problem, nodes: dict[str, int], edges: dict[str, int]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from diffmg.training import stepping
+from diffmg.training import epochs
 from diffmg.training.epochs import EpochRunner
 
 
@@ -29,6 +29,6 @@ class Repeat:
 
 def in_blocks(steps: EpochRunner, size: int, monkeypatch: pytest.MonkeyPatch) -> Repeat:
     """Let `size` epochs go by between two looks."""
-    monkeypatch.setattr(stepping, "BLOCK", size)
-    steps.replay = Repeat(steps._once)
+    monkeypatch.setattr(epochs, "BLOCK", size)
+    steps.replay = Repeat(steps._step)
     return steps.replay

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -15,7 +17,7 @@ SETTINGS = Settings(dim=6)
 
 
 def started(options: ByGradient, problem: Problem, seed: int = 0) -> GradientSearch:
-    search = options.start(problem, DEPTH, SETTINGS, seed)
+    search = replace(options, depth=DEPTH).search(problem, SETTINGS, seed)
     assert isinstance(search, GradientSearch)
     return search
 

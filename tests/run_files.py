@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pyarrow.parquet as parquet
+
 from diffmg.cli import main
 from diffmg.training import Epoch, Job
 
@@ -74,13 +76,36 @@ def content(folder: Path) -> Mapping[str, Any]:
     """Everything in a finished run folder that must not depend on when or how it was computed."""
     run = read(folder)
     del run["seconds"]
-    names = ("metagraph.json", "model.safetensors", "history.jsonl")
-    return {"run.json": run} | {name: (folder / name).read_bytes() for name in names}
+    paths = (folder / name for name in ("metagraph.json", "model.safetensors", "history.jsonl"))
+    return {"run.json": run} | {path.name: path.read_bytes() for path in paths if path.exists()}
 
 
 def edit(folder: Path, **changes: Any) -> None:
     """Change fields of `run.json`."""
     (folder / "run.json").write_text(json.dumps(read(folder) | changes), encoding="utf-8")
+
+
+def edit_plan(folder: Path, **changes: Any) -> None:
+    """Change fields of the plan in `run.json`; of a field that is a mapping, only what is given."""
+    plan = read(folder)["plan"]
+    for name, value in changes.items():
+        plan[name] = plan.get(name, {}) | value if isinstance(value, dict) else value
+    edit(folder, plan=plan)
+
+
+def refused(*arguments: object) -> str:
+    """The one line in which a command says that its input is bad; it says nothing else."""
+    answer = diffmg(*arguments)
+    assert (answer.code, answer.out) == (2, ""), answer
+    assert answer.err.startswith("error: "), answer.err
+    assert answer.err.count("\n") == 1, answer.err
+    return answer.err
+
+
+def leave_out_an_edge(folder: Path, relation: str) -> None:
+    """Change one table of a folder that `export_tables` wrote."""
+    (path,) = folder.glob(f"*{relation}*.parquet")
+    parquet.write_table(parquet.read_table(path)[:-1], path)
 
 
 class At:

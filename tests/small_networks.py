@@ -71,17 +71,11 @@ METAGRAPHS = {
     "only the pass": (MetaGraph("b", ((EMPTY,), (IDENTITY,), (EMPTY,))),),
     "a state that nothing reaches": (MetaGraph("b", ((EMPTY,), (IDENTITY,), (AB,))),),
     "nothing at all": (MetaGraph("b", ((EMPTY,), (EMPTY,), (EMPTY,))),),
-    "two towers": (
-        MetaGraph("a", ((AB,), (IDENTITY,), (BA,))),
-        MetaGraph("c", ((AA,), (EMPTY,), (AC,))),
-    ),
+    "two towers": (MetaGraph("a", ((AB,), (IDENTITY,), (BA,))), MetaGraph("c", ((AA,), (EMPTY,), (AC,)))),
     "towers with different numbers of operations": (
         MetaGraph("b", ((BA, AA, IDENTITY), (EMPTY,), (AB, BB))),
         MetaGraph("a", ((AB,), (AA, IDENTITY), (BA,))),
     ),
-    "one tower with nothing": (
-        MetaGraph("b", ((AA,), (EMPTY,), (AB,))),
-        MetaGraph("c", ((AC,), (EMPTY,), (EMPTY,))),
-    ),
+    "one tower with nothing": (MetaGraph("b", ((AA,), (EMPTY,), (AB,))), MetaGraph("c", ((AC,), (EMPTY,), (EMPTY,)))),
 }
 """By name, the meta graphs of one or two towers, of one depth."""

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from benchmarks.engine import EngineOptions, ReferenceRunner, Work, measure_engine
 
-from diffmg.benchmarks import engine
-from diffmg.benchmarks.engine import EngineOptions, Work, YardstickRunner, measure_engine
+from benchmarks import engine
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.settings import Settings
-from diffmg.methods.search import Search
 from diffmg.training import Training
+from diffmg.training.job import Search
 from real_data import needs_data, published
 
 CPU = torch.device("cpu")
@@ -16,7 +16,7 @@ QUICK = EngineOptions(epochs=3, block=2, warm_up=1)
 
 
 class Count:
-    """A yardstick that only counts."""
+    """A reference that only counts."""
 
     def __init__(self) -> None:
         self.epochs = 0
@@ -46,14 +46,20 @@ def test_both_programs_are_measured_in_both_kinds_of_work(name):
         assert found[work]["ratio"] == found[work]["yardstick"]["median"] / found[work]["ours"]["median"]
 
 
-def test_without_the_yardstick_there_is_no_ratio():
+@pytest.fixture
+def no_peak(monkeypatch):
+    """Peak memory has its own tests, and collecting garbage takes time."""
+    monkeypatch.setattr(engine, "peak_bytes", lambda start, device: None)
+
+
+def test_without_the_reference_there_is_no_ratio(no_peak):
     found = measure_engine("academic:120", CPU, EngineOptions(epochs=1, warm_up=0, yardstick=False))
     for work in ("search", "retrain"):
         assert set(found[work]) == {"ours", "ratio"}
         assert found[work]["ratio"] is None
 
 
-def test_whole_jobs_are_timed_from_a_fresh_start(monkeypatch):
+def test_whole_jobs_are_timed_from_a_fresh_start(no_peak, monkeypatch):
     lengths: list[tuple[int, int]] = []
     plain = engine.advance_to
 
@@ -100,9 +106,9 @@ def test_the_phases_are_a_search_and_a_training_of_full_length():
     assert training.settings.patience is None
 
 
-def test_a_yardstick_is_started_once_and_warmed():
+def test_the_reference_is_started_once_and_warmed():
     live: list[Count] = []
-    runner = YardstickRunner(lambda: live.append(Count()) or live[-1], warm_up=2)
+    runner = ReferenceRunner(lambda: live.append(Count()) or live[-1], warm_up=2)
     for _ in range(3):
         runner.prepare(4)
         assert runner.run(4) == 4

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from benchmarks.floor import ceilings, least_work
 
-from diffmg.benchmarks import floor
-from diffmg.benchmarks.floor import ceilings, least_work
+from benchmarks import floor
 from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
@@ -67,7 +67,7 @@ def test_the_work_of_two_towers_is_that_of_both():
 
 
 def test_work_grows_with_the_columns(problem):
-    metagraphs = RandomMetaGraph().start(problem, 3, Settings(), 0).found()
+    metagraphs = RandomMetaGraph(depth=3).search(problem, Settings(), 0).found()
     less, more = (least_work(problem, metagraphs, dim) for dim in (8, 16))
     assert less["bytes"] < more["bytes"] < 2 * less["bytes"], "the matrices' entries are read once, for all columns"
     assert more["operations"] > 2 * less["operations"]

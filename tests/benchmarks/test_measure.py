@@ -6,24 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from benchmarks.measure import Block, JobRunner, advance_to, alternate, machine, peak_bytes, report, summary, timed
 
-from diffmg.benchmarks import measure
-from diffmg.benchmarks.measure import (
-    Block,
-    JobRunner,
-    advance_to,
-    alternate,
-    machine,
-    peak_bytes,
-    report,
-    summary,
-    timed,
-)
+from benchmarks import measure
 
 CPU = torch.device("cpu")
 
 
-class EpochRunner:
+class FakeJob:
     """A job that does several epochs at once, and never past its end."""
 
     def __init__(self, seed: int, total: int, at_once: int) -> None:
@@ -39,10 +29,10 @@ class Jobs:
 
     def __init__(self, total: int, at_once: int = 1) -> None:
         self.total, self.at_once = total, at_once
-        self.started: list[EpochRunner] = []
+        self.started: list[FakeJob] = []
 
-    def __call__(self, seed: int) -> EpochRunner:
-        self.started.append(EpochRunner(seed, self.total, self.at_once))
+    def __call__(self, seed: int) -> FakeJob:
+        self.started.append(FakeJob(seed, self.total, self.at_once))
         return self.started[-1]
 
 
@@ -86,7 +76,7 @@ class Holder:
 
 @pytest.mark.parametrize(("goal", "at_once", "reached"), [(0, 1, 0), (3, 1, 3), (3, 2, 4), (3, 50, 10), (10, 4, 10)])
 def test_a_job_is_advanced_to_its_goal_or_a_little_further(goal, at_once, reached):
-    job = EpochRunner(0, 10, at_once)
+    job = FakeJob(0, 10, at_once)
     advance_to(job, goal)
     assert job.epoch == reached
 
@@ -180,10 +170,10 @@ def test_the_machine_is_described():
 
 
 def test_a_report_says_what_how_and_with_what():
-    found = report("speed", "diffmg bench", {"cores": 2}, {"a": 1})
+    found = report("speed", "python -m benchmarks", {"cores": 2}, {"a": 1})
     assert {k: found[k] for k in ("what", "command", "machine", "results")} == {
         "what": "speed",
-        "command": "diffmg bench",
+        "command": "python -m benchmarks",
         "machine": {"cores": 2},
         "results": {"a": 1},
     }

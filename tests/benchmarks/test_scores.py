@@ -4,16 +4,15 @@ from statistics import mean, stdev
 
 import pytest
 import torch
+from benchmarks.scores import VARIANTS, ScoresOptions, measure_scores
 
-from diffmg.benchmarks import scores
-from diffmg.benchmarks.scores import VARIANTS, ScoresOptions, measure_scores
+from benchmarks import scores
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS, Published, load_dataset
-from diffmg.core.seeds import derive_seed
-from diffmg.runs.runner import score_on_test
-from diffmg.tasks.problem import Problem
+from diffmg.runs.model import scores_on
 from diffmg.training import Training
 from diffmg.training.training import outputs_of
 from real_data import needs_data
@@ -46,6 +45,8 @@ def test_every_variant_for_a_cpu_is_trained_from_the_same_seeds(name):
         assert variant["std"] == pytest.approx(stdev(variant["scores"]))
         assert variant["std"] > 0, "seeds differ"
         assert variant["seconds_together"] > 0
+    default, columns = (found["variants"][name]["scores"] for name in ("default", "16 columns at a time"))
+    assert columns == pytest.approx(default, abs=0.02), "they differ by rounding alone"
 
 
 def test_the_scores_are_the_test_scores_of_trainings_by_hand(name):
@@ -55,26 +56,14 @@ def test_the_scores_are_the_test_scores_of_trainings_by_hand(name):
         job = Training(problem, DATASETS.get(name).planted, Settings(**TRAIN), derive_seed(5, "train", number))
         run(job)
         outputs = outputs_of(job.best_model(), problem)
-        wanted.append(score_on_test(problem, outputs)[problem.task.metric])
+        wanted.append(scores_on(problem, outputs, "test")[problem.task.metric])
     assert found["variants"]["default"]["scores"] == wanted
 
 
-def test_columns_at_a_time_differ_by_rounding_alone(name):
-    found = measure_scores(name, CPU, ScoresOptions(repeats=2), None)["variants"]
-    assert found["16 columns at a time"]["scores"] == pytest.approx(found["default"]["scores"], abs=0.02)
-
-
 def test_each_variant_is_computed_with_its_own_switches(name, monkeypatch):
-    seen: list[Engine] = []
-    plain = scores.train_parallel
-
-    def noted(problem: Problem, *given):
-        seen.append(problem.graph.engine)
-        return plain(problem, *given)
-
-    monkeypatch.setattr(scores, "train_parallel", noted)
-    measure_scores(name, CPU, ScoresOptions(repeats=2), None)
-    assert seen == [VARIANTS[variant] for variant in ON_CPU]
+    monkeypatch.setattr(scores, "_trained", lambda problem, *given: problem.graph.engine)
+    found = measure_scores(name, CPU, ScoresOptions(repeats=2), None)
+    assert found["variants"] == {variant: VARIANTS[variant] for variant in ON_CPU}
 
 
 def test_variants_switch_one_thing_each_and_the_first_none():
@@ -112,7 +101,7 @@ def test_a_standard_deviation_needs_two(repeats):
 def test_scores_on_the_papers_data(monkeypatch):
     """Two short trainings of the authors' meta graph for DBLP."""
     published = DATASETS.get("dblp")("dblp").published()
-    short = Published(published.metagraphs, {}, {**published.train, "max_epochs": 10}, {})
+    short = Published(published.metagraphs, {}, {**published.train, "max_epochs": 3}, {})
     monkeypatch.setattr(scores, "published_for", lambda name: short)
     found = measure_scores("dblp", CPU, ScoresOptions(repeats=2), None)
     assert found["metric"] == "macro_f1"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ from rich.console import Console
 
 from diffmg.cli import common
 from diffmg.core.errors import DiffmgError
-from diffmg.core.run import Run, Trained
+from diffmg.core.method import MethodSpec
+from diffmg.core.plan import Plan
+from diffmg.core.run import Data, Run, Trained
 from diffmg.training import Epoch
 
 SCORES = ({"auc": 0.5}, {"auc": 0.25}), ({"auc": 0.7}, {"auc": 0.35})
@@ -27,7 +30,8 @@ class EpochRunner:
 
 def run_with(*scores: tuple[dict[str, float], dict[str, float]]) -> Run:
     trained = tuple(Trained(i, 1, 1, val, test) for i, (val, test) in enumerate(scores))
-    return Run("done", {}, "auc", {}, {}, "cpu", {}, trained=trained)
+    data = Data("recommendation", "auc", ("user", "item"), "")
+    return Run("done", Plan(MethodSpec("diffmg")), data, {}, "cpu", trained=trained, kept=max(0, len(trained) - 1))
 
 
 def printed(what: Any) -> str:
@@ -106,17 +110,15 @@ def test_a_job_without_epochs_has_a_bar(progress: io.StringIO) -> None:
 
 def test_the_scores_of_one_training_stand_alone() -> None:
     shown = printed(common.score_table(run_with(SCORES[0])))
-    assert "one training" in shown
-    assert "0.5000" in shown
-    assert "0.2500" in shown
+    assert "kept model" in shown
+    assert re.search(r"auc\W+0\.5000\W+0\.2500\W+$", shown, re.MULTILINE)
     assert "±" not in shown
 
 
-def test_the_scores_of_several_are_mean_and_deviation() -> None:
+def test_of_several_trainings_the_kept_one_and_the_mean_are_shown() -> None:
     shown = printed(common.score_table(run_with(*SCORES)))
     assert "mean ± std of 2 trainings" in shown
-    assert "0.6000 ± 0.1414" in shown
-    assert "0.3000 ± 0.0707" in shown
+    assert re.search(r"auc\W+0\.7000\W+0\.3500\W+0\.3000 ± 0\.0707", shown)
 
 
 def test_scores_that_are_not_there_are_a_dash() -> None:

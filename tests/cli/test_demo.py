@@ -5,29 +5,32 @@ from typing import Any
 
 import pytest
 
-import diffmg.core.plan
 import diffmg.datasets
 from diffmg.cli import demo
-from diffmg.core.plan import Plan
+from diffmg.core.method import Method
+from diffmg.core.plan import Plan, Source
+from diffmg.core.run import read_run
 from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
+from diffmg.runs import sources
+from diffmg.runs.sources import make_plan
 from diffmg.tasks.problem import Problem
 from run_files import diffmg as call
 from run_files import read
 
 
-def quick(**given: Any) -> Plan:
+def quick(source: Source, method: Method | None = None, **given: Any) -> Plan:
     """The plan that was asked for, with few epochs."""
-    options = {"epochs": 2} if given.get("strategy", "diffmg") == "diffmg" else {}
-    return Plan(**given, strategy_options=options, train=Settings(dim=8, max_epochs=2))
+    options = {"epochs": 2} if method is None else None
+    return make_plan(source, method, options, Settings(dim=8, max_epochs=2), **given)
 
 
 @pytest.fixture(autouse=True)
 def small(classification: Problem, recommendation: Problem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Small networks, few epochs, few random draws."""
-    problems = {"academic": classification, "shop": recommendation}
+    problems = {"academic": classification, "academic:120": classification, "shop": recommendation}
     monkeypatch.setattr(diffmg.datasets, "load_dataset", problems.__getitem__)
-    monkeypatch.setattr(diffmg.core.plan, "Plan", quick)
+    monkeypatch.setattr(sources, "make_plan", quick)
     monkeypatch.setattr(demo, "RANDOM_DRAWS", 3)
     monkeypatch.chdir(tmp_path)
 
@@ -36,32 +39,28 @@ def small(classification: Problem, recommendation: Problem, monkeypatch: pytest.
 def test_a_demo_compares_the_search_with_its_rivals(name: str, targets: list[str]) -> None:
     answer = call("demo", "--data", name)
     assert answer.code == 0, answer.err
-    run = read(Path("runs/demo"))
-    assert run["status"] == "done"
-    assert [m["target"] for m in run["candidates"][run["chosen"]]["metagraphs"]] == targets
+    run = read_run(Path("runs/demo"))
+    assert run.status == "done"
+    assert [m.target for m in run.metagraphs] == targets
     for words in ("what the meta graph adds", "random meta graph", "mean of 3 draws, from", "features only"):
         assert words in answer.out
-    assert f"{run['scores']['test'][run['metric']]['mean']:.3f}" in answer.out
+    (row,) = (line for line in answer.out.splitlines() if "│ DiffMG" in line)
+    assert f"{run.mean('test'):.3f}" in row
     assert "run folder: runs/demo (open report.html there)" in answer.out
     assert Path("runs/demo/report.html").is_file()
 
 
-def test_a_demo_can_be_run_again() -> None:
-    for _ in range(3):
-        assert call("demo", "--out", "mine").code == 0
+def test_a_demo_can_be_run_again_also_on_data_of_a_given_size() -> None:
+    for name in ("academic", "academic:120", "academic"):
+        assert call("demo", "--out", "mine", "--data", name).code == 0
     assert sorted(p.name for p in Path.cwd().iterdir()) == ["mine", "mine-2", "mine-3"]
     assert read(Path("mine"))["scores"] == read(Path("mine-3"))["scores"]
 
 
 def test_the_seed_is_that_of_the_run() -> None:
-    call("demo", "--seed", "5", "--device", "cpu")
-    assert (read(Path("runs/demo"))["plan"]["seed"], read(Path("runs/demo"))["plan"]["device"]) == (5, "cpu")
-
-
-def test_a_data_set_of_a_given_size_will_do(monkeypatch: pytest.MonkeyPatch, classification: Problem) -> None:
-    monkeypatch.setattr(diffmg.datasets, "load_dataset", lambda _: classification)
-    answer = call("demo", "--data", "academic:120")
-    assert answer.code == 0, answer.err
+    assert call("demo", "--seed", "5", "--device", "cpu").code == 0
+    plan = read_run(Path("runs/demo")).plan
+    assert (plan.seed, plan.device) == (5, "cpu")
 
 
 def test_an_unknown_data_set_is_named_and_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:

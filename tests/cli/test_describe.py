@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+import shop_database
 from diffmg.tables import read_description
-from run_files import diffmg
+from run_files import diffmg, fit, read, refused
 
 TOML = """
 [nodes.author]
@@ -33,9 +36,7 @@ def test_a_description_is_shown_and_written(tmp_path: Path) -> None:
 
 
 def test_a_description_that_is_not_there_is_named(tmp_path: Path) -> None:
-    answer = diffmg("describe", str(tmp_path / "gone.toml"))
-    assert answer.code == 2
-    assert "a description must be a TOML file, but got no file" in answer.err
+    assert "a description must exist, but got no file at" in refused("describe", tmp_path / "gone.toml")
 
 
 def test_a_recommendation_is_told_in_words(tmp_path: Path) -> None:
@@ -43,3 +44,17 @@ def test_a_recommendation_is_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "library.toml").write_text(TOML[: TOML.index("[task]")] + task)
     answer = diffmg("describe", str(tmp_path / "library.toml"))
     assert "task: recommend along wrote by stars above 3; seed 0" in answer.out
+
+
+def test_a_database_is_described_and_a_model_of_it_used_on_its_description(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy")
+    database, target = shop_database.make_sqlite(tmp_path / "shop.db"), ("--target", "customers.churned")
+    answer = diffmg("describe", database, *target, "--out", tmp_path / "shop.toml")
+    assert answer.code == 0
+    assert "task: predict churned of customers" in answer.out
+    assert "TABLE.COLUMN" in refused("describe", database)
+    run = fit(tmp_path / "run", str(database), *target, "--method", "features", "-s", "max_epochs=2", "-s", "dim=8")
+    assert read(run)["plan"]["source"]["target"] == "customers.churned"
+    predicted = diffmg("predict", run).out
+    assert predicted.startswith("customers,class,")
+    assert diffmg("predict", run, "--data", tmp_path / "shop.toml").out == predicted

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-import random
+import shutil
 import signal
 import subprocess
 import time
@@ -13,9 +13,10 @@ import pytest
 from diffmg.cli import common
 from diffmg.core.run import read_history, read_metagraphs, read_run
 from diffmg.estimators import MetaGraphClassifier
+from diffmg.methods.search.features import FeaturesOnly
 from diffmg.tasks.problem import Problem
 from diffmg.training import Epoch
-from run_files import TINY, content, diffmg, edit, fit, read, start
+from run_files import TINY, content, diffmg, edit, edit_plan, fit, leave_out_an_edge, read, refused, start
 
 LONG = ("--search-seeds", 2, "--repeats", 2, "--save-every", 0, "-o", "epochs=40", "-s", "max_epochs=40")
 """Arguments of a fit that lasts long enough for a signal to hit it; it has five phases."""
@@ -31,7 +32,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wait_for(folder: Path, process: subprocess.Popen[bytes], lines: int) -> None:
-    """Wait until the history has so many lines."""
+    """Wait until the history has so many lines, 40 a phase."""
     history, deadline = folder / "history.jsonl", time.monotonic() + 60
     while not history.exists() or history.read_bytes().count(b"\n") < lines:
         assert process.poll() is None, process.stderr and process.stderr.read()
@@ -45,11 +46,10 @@ def end(process: subprocess.Popen[bytes], sent: signal.Signals) -> tuple[int, st
     return process.returncode, err.decode()
 
 
-@pytest.mark.parametrize("lines", [random.Random(1).randint(5, 35), random.Random(2).randint(45, 150)])
-def test_a_killed_process_is_resumed_as_if_it_had_not_been(lines: int, straight: Path, tmp_path: Path) -> None:
+def test_a_killed_process_is_resumed_as_if_it_had_not_been(straight: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     process = start("-m", "diffmg", "fit", DATA, "--out", path, *LONG)
-    wait_for(path, process, lines)
+    wait_for(path, process, lines=52)
     code, _ = end(process, signal.SIGKILL)
     assert code == -signal.SIGKILL
     assert read(path)["status"] == "running"
@@ -57,27 +57,28 @@ def test_a_killed_process_is_resumed_as_if_it_had_not_been(lines: int, straight:
     assert content(path) == content(straight)
 
 
-@pytest.mark.parametrize(("phase", "lines"), [("search-0", 10), ("train-0", 55)])
-def test_ctrl_c_leaves_a_run_that_can_be_used_and_resumed(
-    phase: str, lines: int, straight: Path, tmp_path: Path
-) -> None:
+def test_ctrl_c_leaves_a_run_that_can_be_used_and_resumed(straight: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
-    process = start(SLOWLY, phase, lines % 40, "fit", DATA, "--out", path, *LONG, "--save-every", 1000)
-    wait_for(path, process, lines)
+    process = start(SLOWLY, "train-0", 15, "fit", DATA, "--out", path, *LONG, "--save-every", 1000)
+    wait_for(path, process, lines=55)
     code, err = end(process, signal.SIGINT)
     assert code == 130
     assert "stopped; go on with: diffmg resume" in err
     assert "Traceback" not in err
+    assert_interrupted(path, "train-0")
+    assert diffmg("predict", path).out.startswith("author,class,p(field 0)")
+    assert diffmg("resume", path).code == 0
+    assert content(path) == content(straight)
+
+
+def assert_interrupted(path: Path, phase: str) -> None:
+    """The run stopped in this phase, has no test scores, and its meta graph so far can be looked at."""
     run = read(path)
     assert (run["status"], run["trained"], run["scores"]["test"]) == ("interrupted", [], {})
     assert read_history(path)[-1]["phase"] == phase
     assert read_metagraphs(path / "metagraph.json") == read_run(path).metagraphs
     assert "meta graph for 'author', 4 states" in diffmg("show", path).out
-    assert (path / "model.safetensors").exists() == (phase == "train-0")
-    if phase == "train-0":
-        assert diffmg("predict", path).out.startswith("author,class,p(field 0)")
-    assert diffmg("resume", path).code == 0
-    assert content(path) == content(straight)
+    assert (path / "model.safetensors").exists() == phase.startswith("train")
 
 
 def interrupt(phase_lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,12 +94,23 @@ def interrupt(phase_lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common.ProgressWatch, "epoch", press)
 
 
-def test_ctrl_c_says_how_to_go_on_in_a_line_that_can_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / ("long-" * 20)
-    interrupt(2, monkeypatch)
-    answer = diffmg("fit", "academic:120", "--out", path, *TINY, columns="80")
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was stopped in its search; not to be changed."""
+    path = tmp_path_factory.mktemp("fit") / "interrupted"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        interrupt(2, monkeypatch)
+        answer = diffmg("fit", "academic:120", "--out", path, *TINY, columns="40")
     assert answer.code == 130
-    assert f"diffmg resume {path}" in answer.err
+    assert f"stopped; go on with: diffmg resume {path}\n" in answer.err, "in one line, which can be copied"
+    return path
+
+
+def test_a_run_interrupted_in_its_search_has_a_meta_graph_and_no_model(interrupted: Path) -> None:
+    assert_interrupted(interrupted, "search-0")
+    words = refused("predict", interrupted)
+    assert "model.safetensors" in words
+    assert "diffmg resume" in words
 
 
 def test_a_run_can_be_interrupted_and_resumed_again_and_again(
@@ -111,16 +123,6 @@ def test_a_run_can_be_interrupted_and_resumed_again_and_again(
         monkeypatch.undo()
     assert diffmg("resume", path).code == 0
     assert content(path) == content(classified)
-
-
-def test_predict_on_a_run_interrupted_in_its_search_says_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    interrupt(2, monkeypatch)
-    diffmg("fit", "academic:120", "--out", tmp_path / "run", *TINY)
-    answer = diffmg("predict", tmp_path / "run")
-    assert answer.code == 2
-    assert "model.safetensors" in answer.err
 
 
 @pytest.mark.parametrize("which", ["classified", "recommended"])
@@ -149,9 +151,20 @@ def test_a_run_is_repeated_on_another_device(classified: Path, tmp_path: Path) -
 
 
 def test_a_finished_run_is_not_resumed(classified: Path) -> None:
-    answer = diffmg("resume", classified)
+    words = refused("resume", classified)
+    assert f"only an unfinished run can go on, but got '{classified}', which is done" in words
+
+
+def test_a_run_is_not_resumed_on_other_data(tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, data = tmp_path / "run", tables / "network.toml"
+    interrupt(2, monkeypatch)
+    assert diffmg("fit", data, "--out", path, *TINY).code == 130
+    leave_out_an_edge(tables, "written_by")
+    monkeypatch.undo()
+    answer = diffmg("resume", path)
     assert answer.code == 2
-    assert f"only an unfinished run can go on, but got '{classified}', which is done" in answer.err
+    assert "error: a run goes on with the data it started on, but got others: edges of paper -written_by->" in answer.err
+    assert read(path)["status"] == "interrupted"
 
 
 @pytest.mark.parametrize("command", ["resume", "repeat"])
@@ -159,57 +172,58 @@ def test_a_finished_run_is_not_resumed(classified: Path) -> None:
     ("text", "words"),
     [
         (None, "the run.json of a run folder must exist"),
-        ('{"format": 1, "sta', "the run.json of a run folder must be JSON"),
-        ('{"format": 7}', "a run file must have format 1, but got 7"),
-        ('{"format": 1, "status": "running"}', "a run file must be one that diffmg wrote"),
-        ("[]", "a run file must have format 1, but got 'list'"),
+        ('{"format": 2, "sta', "the run.json of a run folder must be JSON"),
+        ('{"format": 1, "status": "done"}', "must have format 2, but got 1; fit again"),
+        ('{"format": 7}', "must have format 2, but got 7; update diffmg"),
+        ('{"format": 2, "status": "running"}', "`plan` must be given, but got only status"),
+        ("[]", "must have format 2, but got"),
     ],
-    ids=["none", "cut", "format", "fields", "list"],
+    ids=["none", "cut", "old", "new", "fields", "list"],
 )
 def test_a_folder_that_is_no_run_is_named(command: str, text: str | None, words: str, tmp_path: Path) -> None:
     if text is not None:
         (tmp_path / "run.json").write_text(text)
-    answer = diffmg(command, tmp_path, *(["--out", tmp_path / "new"] if command == "repeat" else []))
-    assert answer.code == 2
-    assert words in answer.err
+    before = list(tmp_path.iterdir())
+    assert words in refused(command, tmp_path, *(["--out", tmp_path / "new"] if command == "repeat" else []))
+    assert list(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"colour": 3}, "unknown field of a plan: 'colour'"),
-        ({"strategy": "difmg"}, "unknown strategy 'difmg'; did you mean 'diffmg'?"),
-        ({"train": {"dimm": 3}}, "unknown training setting 'dimm'; did you mean 'dim'?"),
-        ({"depth": 0}, "`depth >= 1` must hold"),
-        ({"data": "acadmic"}, "unknown data set 'acadmic'"),
+        ({"colour": 3}, "unknown field 'colour'"),
+        ({"method": {"name": "difmg"}}, "unknown method 'difmg'; did you mean 'diffmg'?"),
+        ({"method": {"options": {"epoch": 3}}}, "unknown option of method 'diffmg': 'epoch'; did you mean 'epochs'?"),
+        ({"method": {"options": {"depth": 0}}}, "`depth >= 1` must hold, but got depth=0"),
+        ({"settings": {"dimm": 3}}, "plan.settings: unknown field 'dimm'; did you mean 'dim'?"),
+        ({"settings": {"dim": "3"}}, "plan.settings.dim: must be a whole number, but got '3'"),
+        ({"source": {"name": "acadmic"}}, "unknown data set 'acadmic'; did you mean 'academic'?"),
     ],
     ids=str,
 )
 def test_a_plan_that_was_changed_by_hand_is_named(
     change: dict[str, Any], words: str, copy: Path, tmp_path: Path
 ) -> None:
-    edit(copy, plan=read(copy)["plan"] | change)
-    answer = diffmg("repeat", copy, "--out", tmp_path / "new")
-    assert answer.code == 2
-    assert words in answer.err
+    edit_plan(copy, **change)
+    assert words in refused("repeat", copy, "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("command", ["resume", "repeat"])
 def test_a_run_on_a_network_given_in_python_is_named(command: str, classification: Problem, tmp_path: Path) -> None:
     path = tmp_path / "own"
-    model = MetaGraphClassifier(strategy="features", search_seeds=1, settings={"dim": 8, "max_epochs": 1})
+    model = MetaGraphClassifier(method=FeaturesOnly(), settings={"dim": 8, "max_epochs": 1})
     model.fit(classification.graph, classification.task).save(path)
     edit(path, status="interrupted")
-    answer = diffmg(command, path, *(["--out", tmp_path / "new"] if command == "repeat" else []))
-    assert answer.code == 2
-    assert "given in Python" in answer.err
+    words = refused(command, path, *(["--out", tmp_path / "new"] if command == "repeat" else []))
+    assert "a network that was built in Python" in words
+    assert [p.name for p in tmp_path.iterdir()] == ["own"]
 
 
-def test_a_damaged_state_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt(2, monkeypatch)
-    diffmg("fit", "academic:120", "--out", tmp_path / "run", *TINY, "--save-every", 0)
-    state = tmp_path / "run" / "checkpoints" / "search-0.safetensors"
+def test_a_damaged_state_is_named(interrupted: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(interrupted, tmp_path / "run")
+    state = path / "checkpoints" / "search-0.safetensors"
     state.write_bytes(state.read_bytes()[:-50])
-    answer = diffmg("resume", tmp_path / "run")
+    answer = diffmg("resume", path)
     assert answer.code == 2
-    assert f"a file of tensors must be whole, but got '{state}'" in answer.err
+    assert f"error: a file of tensors must be whole, but got '{state}'" in answer.err

@@ -8,7 +8,7 @@ import pytest
 
 from diffmg.core.run import read_run
 from diffmg.viz import draw_all
-from run_files import diffmg, edit
+from run_files import diffmg, edit, refused
 
 FORMATS = {"text": "meta graph for 'author'", "dot": "digraph", "mermaid": "flowchart", "svg": "<svg"}
 
@@ -21,12 +21,9 @@ def test_a_run_is_drawn_in_every_format(form: str, words: str, classified: Path)
     assert answer.out == draw_all(read_run(classified).metagraphs, form) + "\n"
 
 
-def test_text_is_the_default(classified: Path) -> None:
-    assert diffmg("show", classified).out == diffmg("show", classified, "--format", "text").out
-
-
-def test_a_file_of_a_run_is_drawn_as_the_run_is(classified: Path) -> None:
-    assert diffmg("show", classified / "metagraph.json").out == diffmg("show", classified).out
+def test_text_is_the_default_and_a_file_of_a_run_is_drawn_as_the_run_is(classified: Path) -> None:
+    text = diffmg("show", classified, "--format", "text").out
+    assert diffmg("show", classified).out == diffmg("show", classified / "metagraph.json").out == text
 
 
 def test_both_meta_graphs_of_a_recommendation_are_drawn(recommended: Path) -> None:
@@ -49,21 +46,17 @@ def test_a_drawing_is_written_to_a_file(classified: Path, tmp_path: Path) -> Non
 
 
 def test_a_file_that_cannot_be_written_is_named(classified: Path) -> None:
-    answer = diffmg("show", classified, "--out", "/proc/m.txt")
-    assert answer.code == 2
-    assert "error: could not write '/proc/m.txt'" in answer.err
+    assert "could not write '/proc/m.txt'" in refused("show", classified, "--out", "/proc/m.txt")
 
 
 def test_a_run_that_has_no_meta_graph_yet_is_named(copy: Path) -> None:
     edit(copy, candidates=[])
-    answer = diffmg("show", copy)
-    assert answer.code == 2
-    assert f"the run must have come as far as a meta graph, but got '{copy}'" in answer.err
+    assert f"the run must have come as far as a meta graph, but got '{copy}'" in refused("show", copy)
 
 
 def test_a_run_whose_choice_is_none_of_its_candidates_is_bad_input_and_no_fault(copy: Path) -> None:
     edit(copy, chosen=7)
-    assert diffmg("show", copy).code == 2
+    assert "`0 <= chosen < 2` must hold, but got chosen=7" in refused("show", copy)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +69,7 @@ def test_a_run_whose_choice_is_none_of_its_candidates_is_bad_input_and_no_fault(
     ],
 )
 def test_what_cannot_be_shown_is_named(what: str, words: str) -> None:
-    answer = diffmg("show", *what.split())
-    assert answer.code == 2
-    assert words in answer.err
+    assert words in refused("show", *what.split())
 
 
 @pytest.mark.parametrize(
@@ -91,12 +82,17 @@ def test_what_cannot_be_shown_is_named(what: str, words: str) -> None:
 )
 def test_a_file_that_holds_no_meta_graph_is_named(content: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(content)
-    answer = diffmg("show", tmp_path / "m.json")
-    assert answer.code == 2
-    assert words in answer.err
+    assert words in refused("show", tmp_path / "m.json")
 
 
-def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
-    answer = diffmg("show", tmp_path)
-    assert answer.code == 2
-    assert "the run.json of a run folder must exist" in answer.err
+def test_a_report_is_written_anew(copy: Path) -> None:
+    before = (copy / "report.html").read_bytes()
+    (copy / "report.html").unlink()
+    assert diffmg("report", copy).out == f"written to {copy / 'report.html'}\n"
+    assert (copy / "report.html").read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["show", "report"])
+def test_a_folder_that_is_no_run_is_named(command: str, tmp_path: Path) -> None:
+    assert "the run.json of a run folder must exist" in refused(command, tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,42 +11,51 @@ import pytest
 import torch
 
 from diffmg import datasets as diffmg_datasets
-from diffmg.datasets import load_dataset
 from diffmg.estimators import MetaGraphClassifier, MetaGraphRecommender
+from diffmg.methods.search.features import FeaturesOnly
+from diffmg.tables.export import export_tables
 from diffmg.tasks import NodeClassification, Recommendation
 from diffmg.tasks.problem import Problem
-from run_files import diffmg, edit, fit, read
+from run_files import diffmg, edit, fit, leave_out_an_edge, read, refused
 
 PROBABILITIES = ["p(field 0)", "p(field 1)", "p(field 2)", "p(field 3)"]
+FEATURES = ("--method", "features", "-s", "max_epochs=2", "-s", "dim=8")
 
 
 def table(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
 
 
-def refused(*arguments: object) -> str:
-    """The message of a command that is bad input."""
-    answer = diffmg(*arguments)
-    assert answer.code == 2
-    assert answer.out == ""
-    return answer.err
+def fitted(*data: object) -> MetaGraphClassifier:
+    """A model that was fitted in Python."""
+    return MetaGraphClassifier(method=FeaturesOnly(), settings={"dim": 8, "max_epochs": 1}).fit(*data)
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Path:
-    """A run on a network that was given in Python."""
-    problem = load_dataset("academic:120")
-    settings = {"dim": 8, "max_epochs": 1}
-    model = MetaGraphClassifier(strategy="features", search_seeds=1, settings=settings)
-    model.fit(problem.graph, problem.task).save(tmp_path / "own")
-    return tmp_path / "own"
+@pytest.fixture(scope="module")
+def bare(classification: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on a network and a task that were given in Python; not to be changed."""
+    path = tmp_path_factory.mktemp("use") / "bare"
+    fitted(classification.graph, classification.task).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def on_tables(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A run on tables, and what it predicts; not to be changed."""
+    folder = tmp_path_factory.mktemp("use")
+    data = shutil.copytree(exported, folder / "tables") / "network.toml"
+    path = fit(folder / "run", str(data), *FEATURES)
+    predicted = diffmg("predict", path).out
+    shutil.rmtree(data.parent)
+    return path, predicted
 
 
 def test_score_shows_the_test_scores_of_the_kept_model(classified: Path) -> None:
     run = read(classified)
     shown = diffmg("score", classified)
     assert shown.code == 0
-    for name, value in run["trained"][run["kept"]]["test"].items():
+    assert run["scores"]["test"] == run["trained"][run["kept"]]["test"]
+    for name, value in run["scores"]["test"].items():
         assert any(name in line and f"{value:.4f}" in line for line in shown.out.splitlines())
 
 
@@ -63,9 +73,7 @@ def test_predict_writes_a_row_per_node(classified: Path, classification: Problem
 
 
 def test_predict_writes_what_the_model_says(classified: Path, classification: Problem) -> None:
-    task = classification.task
-    assert isinstance(task, NodeClassification)
-    model = MetaGraphClassifier.load(classified, classification.graph, task)
+    model = MetaGraphClassifier.load(classified, classification)
     _, *rows = table(diffmg("predict", classified).out)
     assert [row[1] for row in rows] == model.predict().tolist()
     written = np.array([row[2:] for row in rows], dtype=float)
@@ -113,9 +121,7 @@ def test_predict_names_a_file_that_cannot_be_written(classified: Path) -> None:
 def test_recommend_writes_the_best_items_of_each_user(
     recommended: Path, recommendation: Problem, tmp_path: Path
 ) -> None:
-    task = recommendation.task
-    assert isinstance(task, Recommendation)
-    model = MetaGraphRecommender.load(recommended, recommendation.graph, task)
+    model = MetaGraphRecommender.load(recommended, recommendation)
     items, scores = model.recommend(k=3)
     assert diffmg("recommend", recommended, "-k", 3, "--out", tmp_path / "r.csv").code == 0
     head, *rows = table((tmp_path / "r.csv").read_text())
@@ -158,64 +164,118 @@ def test_recommend_names_bad_input(arguments: list[str], words: str, recommended
 
 def test_each_command_is_for_its_kind_of_task(classified: Path, recommended: Path) -> None:
     words = refused("predict", recommended)
-    assert "`predict` is for classification, but got a run of a recommendation" in words
-    assert "use `recommend`" in words
+    assert f"`predict` is not for recommendation, but got such a run: '{recommended}'; use `recommend`" in words
     words = refused("recommend", classified)
-    assert "`recommend` is for recommendation, but got a run of a classification" in words
-    assert "use `predict`" in words
+    assert f"`recommend` is not for classification, but got such a run: '{classified}'; use `predict`" in words
 
 
 @pytest.mark.parametrize("command", ["score", "predict", "recommend"])
 def test_a_folder_that_is_no_run_is_named(command: str, tmp_path: Path) -> None:
-    assert f"a run folder must exist, but got '{tmp_path / 'gone'}'" in refused(command, tmp_path / "gone")
+    assert f"but got nothing at '{tmp_path / 'gone'}'" in refused(command, tmp_path / "gone")
     assert "the run.json of a run folder must exist" in refused(command, tmp_path)
     (tmp_path / "run.json").write_text('{"format": 99}')
-    assert "a run file must have format 1, but got 99" in refused(command, tmp_path)
+    assert "must have format 2, but got 99" in refused(command, tmp_path)
     (tmp_path / "run.json").write_text('{"format": ')
     assert "the run.json of a run folder must be JSON" in refused(command, tmp_path)
 
 
-@pytest.mark.parametrize("plan", [{}, [], {"data": "academic:120", "data_seed": 0, "train": 3}], ids=str)
+@pytest.mark.parametrize("plan", [{}, [], {"method": {"name": "diffmg"}, "settings": 3}], ids=str)
 def test_a_run_without_its_plan_is_bad_input_and_no_fault(plan: object, copy: Path) -> None:
     edit(copy, plan=plan)
-    refused("predict", copy)
+    assert "plan" in refused("predict", copy)
 
 
-def test_a_run_of_an_unknown_data_set_is_named(copy: Path) -> None:
-    edit(copy, plan=read(copy)["plan"] | {"data": "acadmic"})
-    assert "unknown data set 'acadmic'; did you mean 'academic'?" in refused("predict", copy)
+def test_a_model_file_alone_will_do(classified: Path, tmp_path: Path) -> None:
+    file = shutil.copy(classified / "model.safetensors", tmp_path / "mine.safetensors")
+    assert diffmg("predict", file).out == diffmg("predict", classified).out
 
 
-def test_a_damaged_model_is_named(copy: Path) -> None:
-    model = copy / "model.safetensors"
-    model.write_bytes(model.read_bytes()[:-100])
-    assert f"a file of tensors must be whole, but got '{model}'" in refused("predict", copy)
+def test_a_model_that_is_damaged_or_of_another_run_is_named(copy: Path, recommended: Path) -> None:
+    file = copy / "model.safetensors"
+    whole = file.read_bytes()
+    damaged = whole[:-1] + bytes([whole[-1] ^ 1])
+    for content in (whole[:-100], damaged, (recommended / "model.safetensors").read_bytes()):
+        file.write_bytes(content)
+        words = refused("predict", copy)
+        assert "a model must be as its run wrote it" in words
+        assert f"but got '{file}'" in words
+    file.unlink()
+    assert f"but got nothing at '{file}'" in refused("predict", copy)
 
 
-def test_a_missing_model_is_named(copy: Path) -> None:
-    (copy / "model.safetensors").unlink()
-    assert f"a file of tensors must be whole, but got '{copy / 'model.safetensors'}'" in refused("predict", copy)
-
-
-def test_a_model_of_another_run_is_named(copy: Path, recommended: Path) -> None:
-    (copy / "model.safetensors").write_bytes((recommended / "model.safetensors").read_bytes())
-    assert "must fit the network it is used on, but got" in refused("predict", copy)
-
-
-@pytest.mark.parametrize("command", ["score", "predict", "recommend"])
-def test_a_run_on_a_network_given_in_python_says_where_to_load_it(command: str, own: Path) -> None:
-    assert "the run's network must be a data set, but got one given in Python" in refused(command, own)
-
-
-def test_data_that_is_gone_is_missing(copy: Path, tmp_path: Path) -> None:
-    edit(copy, plan=read(copy)["plan"] | {"data": "dblp"})
-    answer = diffmg("predict", copy, "--data-root", tmp_path)
-    assert answer.code == 3
-    assert "the file 'DBLP/graph.npz' must be under --data-root" in answer.err
+def test_a_file_that_is_no_model_is_named(copy: Path) -> None:
+    file = copy / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+    assert f"a file of tensors must be whole, but got '{file}'" in refused("predict", file)
+    assert "must be whole, but got" in refused("predict", copy / "run.json")
 
 
 def test_a_run_on_other_made_data_is_used_on_that_data(tmp_path: Path) -> None:
-    arguments = ("--strategy", "features", "--search-seeds", 1, "-s", "max_epochs=2", "-s", "dim=8")
-    path = fit(tmp_path / "run", "academic:120", *arguments, "--data-seed", 7)
-    run = read(path)
-    assert f"{run['trained'][0]['test']['macro_f1']:.4f}" in diffmg("score", path).out
+    path = fit(tmp_path / "run", "academic:120", *FEATURES, "--data-seed", 7)
+    assert f"{read(path)['scores']['test']['macro_f1']:.4f}" in diffmg("score", path).out
+
+
+def test_a_model_fitted_in_python_on_a_data_set_opens_its_data_by_itself(
+    classification: Problem, tmp_path: Path
+) -> None:
+    model = fitted(classification)
+    model.save(tmp_path / "run")
+    _, *rows = table(diffmg("predict", tmp_path / "run").out)
+    assert [row[1] for row in rows] == model.predict().tolist()
+    assert f"{model.score():.4f}" in diffmg("score", tmp_path / "run").out
+
+
+@pytest.mark.parametrize("command", ["score", "predict"])
+def test_a_model_of_a_network_given_in_python_asks_for_its_data(command: str, bare: Path) -> None:
+    words = refused(command, bare)
+    assert "fitted in Python must be given" in words
+    assert "--data" in words
+
+
+def test_a_model_of_a_network_given_in_python_is_used_on_its_exported_tables(
+    bare: Path, exported: Path, classification: Problem
+) -> None:
+    data = ("--data", exported / "network.toml")
+    model = MetaGraphClassifier.load(bare, classification)
+    _, *rows = table(diffmg("predict", bare, *data).out)
+    assert [row[1] for row in rows] == model.predict().tolist()
+    assert f"{model.score():.4f}" in diffmg("score", bare, *data).out
+
+
+def test_a_recommender_of_a_network_given_in_python_is_used_on_its_exported_tables(
+    recommendation: Problem, tmp_path: Path
+) -> None:
+    model = MetaGraphRecommender(method=FeaturesOnly(), settings={"dim": 8, "max_epochs": 1})
+    model.fit(recommendation.graph, recommendation.task).save(tmp_path / "run")
+    data = export_tables(recommendation, tmp_path / "tables")
+    _, *rows = table(diffmg("recommend", tmp_path / "run", "-k", 3, "--data", data).out)
+    assert [row[2] for row in rows] == [str(item) for item in model.recommend(k=3)[0].ravel()]
+
+
+def test_a_model_follows_its_data_to_another_place(on_tables: tuple[Path, str], tables: Path) -> None:
+    path, predicted = on_tables
+    assert "must exist, but got no file at" in refused("predict", path)
+    answer = diffmg("predict", path, "--data", tables / "network.toml")
+    assert answer.out == predicted
+
+
+def test_changed_data_are_refused_with_what_differs(on_tables: tuple[Path, str], tables: Path) -> None:
+    path, _ = on_tables
+    leave_out_an_edge(tables, "written_by")
+    for command in ("score", "predict"):
+        words = refused(command, path, "--data", tables / "network.toml")
+        assert "a model is used on the data it was fitted on, but got others" in words
+        assert "paper -written_by-> author" in words
+        assert "fit again" in words
+
+
+def test_other_data_than_the_models_are_refused(classified: Path) -> None:
+    words = refused("predict", classified, "--data", "academic:160")
+    assert "a model is used on the data it was fitted on, but got others" in words
+    assert "unknown data set 'acadmic'; did you mean 'academic'?" in refused("predict", classified, "--data", "acadmic")
+
+
+def test_data_that_is_gone_is_missing(classified: Path, tmp_path: Path) -> None:
+    answer = diffmg("predict", classified, "--data", "dblp", "--data-root", tmp_path)
+    assert answer.code == 3
+    assert "the file 'DBLP/graph.npz' must be under --data-root" in answer.err

@@ -5,9 +5,9 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 import torch
 
-from diffmg import gpu
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
+from diffmg.engine import backend
 from diffmg.engine.backend import MOST_TYPES, fused
 from diffmg.graph.network import HeteroGraph
 from small_networks import small_world
@@ -48,7 +48,7 @@ def test_a_network_has_the_defaults_and_keeps_what_it_was_given():
 def on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks say that they are on a GPU, and Triton is there."""
     monkeypatch.setattr(HeteroGraph, "device", torch.device("cuda"))
-    monkeypatch.setattr(gpu, "_triton", lambda: True)
+    monkeypatch.setattr(backend, "_triton", lambda: True)
 
 
 def many_types(count: int) -> HeteroGraph:
@@ -68,7 +68,7 @@ def test_fusing_can_be_switched_off(on_gpu):
 
 
 def test_without_triton_nothing_is_fused(on_gpu, monkeypatch):
-    monkeypatch.setattr(gpu, "_triton", lambda: False)
+    monkeypatch.setattr(backend, "_triton", lambda: False)
     assert not fused(small_world().graph())
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import stat
 import tempfile
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from diffmg.core.errors import DiffmgError
-from diffmg.core.files import make_folder, read_json, write_atomically, write_json, write_text
+from diffmg.core.files import digest_of, make_folder, read_text, write_atomically, write_json, write_text
 
 
 def raises_os(number: int) -> Callable[..., object]:
@@ -40,8 +42,9 @@ def test_a_written_file_can_be_read_by_others(old: Path) -> None:
 def test_json_keeps_values_and_ends_in_a_newline(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     write_json(path, {"a": [1, 0.1, None, "ä"]})
-    assert read_json(path, "it") == {"a": [1, 0.1, None, "ä"]}
-    assert path.read_text(encoding="utf-8").endswith("}\n")
+    text = path.read_text(encoding="utf-8")
+    assert json.loads(text) == {"a": [1, 0.1, None, "ä"]}
+    assert text.endswith("}\n")
 
 
 @pytest.mark.parametrize(("number", "words"), [(errno.ENOSPC, "No space left"), (errno.EACCES, "Permission denied")])
@@ -102,16 +105,16 @@ def test_a_link_to_a_file_stays_a_link(old: Path) -> None:
     assert old.read_text() == "new"
 
 
-@pytest.mark.parametrize("bad", [b"", b"{", b"\xff\xfe", b"not json"])
-def test_what_is_not_json_is_named_with_the_place(bad: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_bytes(bad)
-    with pytest.raises(DiffmgError, match=r"the notes must be JSON, but got '.*a\.json', which is not"):
-        read_json(path, "the notes")
-
-
-def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+def test_text_is_read_and_what_is_no_text_is_named(old: Path, tmp_path: Path) -> None:
+    assert read_text(old, "the notes") == "old"
+    old.write_bytes(b"\xff\xfe")
+    with pytest.raises(DiffmgError, match=r"the notes must be text in UTF-8, but got '.*notes\.txt'"):
+        read_text(old, "the notes")
     with pytest.raises(DiffmgError, match=r"the notes must exist, but got no file at '.*gone'"):
-        read_json(tmp_path / "gone", "the notes")
-    with pytest.raises(DiffmgError, match=r"the notes must be a file, but got the folder"):
-        read_json(tmp_path, "the notes")
+        read_text(tmp_path / "gone", "the notes")
+    with pytest.raises(DiffmgError, match=r"the notes .*: Is a directory"):
+        read_text(tmp_path, "the notes")
+
+
+def test_the_digest_of_a_file_is_that_of_its_bytes(old: Path) -> None:
+    assert digest_of(old) == hashlib.sha256(b"old").hexdigest()

@@ -2,115 +2,117 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from diffmg.core.codec import from_plain, to_plain
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
-from diffmg.core.plan import Plan, engine_from, settings_from
+from diffmg.core.method import MethodSpec
+from diffmg.core.plan import Plan, Source
 from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS
+from diffmg.methods.given import Given
 
 FULL = Plan(
-    data="academic:400",
-    data_seed=3,
-    metagraphs=DATASETS.get("academic").planted,
-    strategy="random",
-    strategy_options={"a": 1},
-    depth=2,
-    search_seeds=5,
+    method=MethodSpec("random", {"depth": 2, "search_seeds": 5}),
+    source=Source("shop.db", 3, "customers.churned", {"order.placed_at": "2024-06-01"}, "drop"),
+    settings=Settings(dim=8, patience=None, select="loss"),
     repeats=7,
     seed=11,
-    train=Settings(dim=8, patience=None, select="loss"),
     device="cpu",
     engine=Engine(fused=False, capture=False, storage="bfloat16", columns=16),
 )
+GIVEN = Plan(Given(DATASETS.get("academic").planted).spec())
 
 
-@pytest.mark.parametrize("plan", [Plan("academic"), FULL])
+def read(data: object) -> Plan:
+    return from_plain(Plan, data, "the plan")
+
+
+def changed(**parts: Any) -> dict[str, Any]:
+    return to_plain(FULL) | parts
+
+
+@pytest.mark.parametrize("plan", [Plan(MethodSpec("diffmg")), FULL, GIVEN], ids=["bare", "full", "given"])
 def test_a_plan_survives_json(plan: Plan) -> None:
-    assert Plan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
+    assert read(json.loads(json.dumps(to_plain(plan)))) == plan
+
+
+def test_given_meta_graphs_come_back_as_such() -> None:
+    assert read(to_plain(GIVEN)).method.make() == Given(DATASETS.get("academic").planted)
 
 
 def test_what_a_plan_leaves_out_has_its_default() -> None:
-    assert Plan.from_dict({"data": "shop", "train": {"dim": 8}}) == Plan("shop", train=Settings(dim=8))
-
-
-@pytest.mark.parametrize("name", ["search_seeds", "repeats"])
-def test_at_least_one_search_and_one_training(name: str) -> None:
-    with pytest.raises(DiffmgError, match=f"`{name} >= 1` must hold, but got {name}=0"):
-        replace(FULL, **{name: 0})
-
-
-@pytest.mark.parametrize("depth", [0, -1, True, 1.5, "4"])
-def test_the_depth_is_a_number_of_states(depth: Any) -> None:
-    with pytest.raises(DiffmgError, match=r"`depth >= 1` must hold \(K, the number of states\), but got depth="):
-        replace(FULL, depth=depth)
-
-
-def test_an_unknown_field_names_the_nearest() -> None:
-    with pytest.raises(DiffmgError, match=r"unknown field of a plan: 'sed'; did you mean 'seed'"):
-        Plan.from_dict({"data": "shop", "sed": 1})
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{}, [], {"data": "shop", "train": 3}, {"data": "shop", "repeats": "x"}, {"data": "shop", "metagraphs": 3}],
-    ids=str,
-)
-def test_what_is_no_plan_is_bad_input_and_no_fault(wrong: Any) -> None:
-    with pytest.raises(DiffmgError):
-        Plan.from_dict(wrong)
-
-
-def test_settings_change_only_what_was_named() -> None:
-    base = Settings(dim=8, lr=0.5)
-    assert settings_from(base, {"lr": 0.1}) == Settings(dim=8, lr=0.1)
-    assert settings_from(base, {}) == base
-
-
-def test_an_unknown_setting_names_the_nearest() -> None:
-    with pytest.raises(DiffmgError, match=r"unknown training setting 'drop_out'; did you mean 'dropout'"):
-        settings_from(Settings(), {"drop_out": 0.1})
-
-
-@pytest.mark.parametrize(
-    "changes", [{"dim": "abc"}, {"dim": 1.5}, {"lr": None}, {"layer_norm": "banana"}, {"max_epochs": 2.5}], ids=str
-)
-def test_a_setting_of_another_type_is_bad_input_and_no_fault(changes: dict[str, Any]) -> None:
-    with pytest.raises(DiffmgError, match=next(iter(changes))):
-        settings_from(Settings(), changes)
-
-
-def test_the_engine_is_in_the_plan_switch_by_switch() -> None:
-    switches = {"fused": False, "capture": False, "storage": "bfloat16", "columns": 16}
-    assert FULL.to_dict()["engine"] == switches
-    assert Plan.from_dict(FULL.to_dict()).engine == FULL.engine
-    assert Plan.from_dict({"data": "shop", "engine": {"columns": 8}}).engine == Engine(columns=8)
-
-
-def test_a_plan_written_before_there_was_an_engine_has_the_default_one() -> None:
-    old = FULL.to_dict()
-    del old["engine"]
-    assert Plan.from_dict(old) == replace(FULL, engine=Engine())
-
-
-def test_switches_change_only_what_was_named() -> None:
-    assert engine_from({}) == Engine()
-    assert engine_from({"storage": "bfloat16", "columns": 4}) == Engine(storage="bfloat16", columns=4)
-
-
-@pytest.mark.parametrize("read", [engine_from, lambda given: Plan.from_dict({"data": "shop", "engine": given})])
-def test_an_unknown_switch_names_the_nearest_and_lists_all(read: Any) -> None:
-    with pytest.raises(DiffmgError) as raised:
-        read({"colums": 8})
-    assert str(raised.value) == (
-        "unknown switch of the engine: 'colums'; did you mean 'columns'? Known: capture, columns, fused, storage."
+    assert read({"method": {"name": "gcn"}, "settings": {"dim": 8}}) == Plan(
+        MethodSpec("gcn"), settings=Settings(dim=8)
     )
 
 
-@pytest.mark.parametrize("wrong", [{"columns": -1}, {"columns": "8"}, {"storage": "float16"}, {"fused": 1}], ids=str)
-def test_a_wrong_switch_in_a_plan_is_bad_input(wrong: dict[str, Any]) -> None:
-    with pytest.raises(DiffmgError, match=f"{next(iter(wrong))}.* but got"):
-        Plan.from_dict({"data": "shop", "engine": wrong})
+def test_at_least_one_training() -> None:
+    with pytest.raises(DiffmgError, match="repeats=0"):
+        replace(FULL, repeats=0)
+
+
+def test_a_method_is_given_by_its_spec() -> None:
+    with pytest.raises(DiffmgError, match=r"MethodSpec.* but got 'gcn'"):
+        Plan("gcn")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        ({}, "method"),
+        ([], "a table"),
+        (changed(sed=1), "did you mean 'seed'"),
+        (changed(settings=3), "settings: "),
+        (changed(settings={"drop_out": 0.1}), "settings: .*did you mean 'dropout'"),
+        (changed(settings={"dim": "8"}), "settings.dim: "),
+        (changed(repeats="x"), "repeats: "),
+        (changed(repeats=0), "repeats=0"),
+        (changed(engine={"colums": 8}), "engine: .*did you mean 'columns'"),
+        (changed(engine={"columns": -1}), "engine: .*columns=-1"),
+        (changed(engine={"storage": "float16"}), "engine.*float16"),
+        (changed(source={"name": 3}), "source.name: "),
+        (changed(method={"options": {}}), "method: .*`name`"),
+    ],
+    ids=str,
+)
+def test_what_is_no_plan_is_told_with_the_place(wrong: Any, place: str) -> None:
+    with pytest.raises(DiffmgError, match=rf"^the plan.*{place}"):
+        read(wrong)
+
+
+def test_switches_of_the_engine_change_only_what_was_named() -> None:
+    assert Engine.of({}) == Engine()
+    assert Engine.of({"storage": "bfloat16", "columns": 4}) == Engine(storage="bfloat16", columns=4)
+    with pytest.raises(DiffmgError, match="did you mean 'columns'"):
+        Engine.of({"colums": 8})
+
+
+@pytest.mark.parametrize(
+    ("name", "database", "described", "file", "label"),
+    [
+        ("", False, False, False, ""),
+        ("academic:400", False, False, False, "academic-400"),
+        ("yelp@7", False, False, False, "yelp-7"),
+        ("data/library.toml", False, True, True, "library"),
+        ("data/shop.duckdb", True, True, True, "shop"),
+        ("postgresql://user@server:5432/shop", True, True, False, "shop"),
+    ],
+)
+def test_a_source_knows_what_it_is(name: str, database: bool, described: bool, file: bool, label: str) -> None:
+    source = Source(name)
+    assert (source.is_database, source.is_described, source.is_file) == (database, described, file)
+    assert source.label == label
+
+
+def test_a_path_is_made_to_hold_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert replace(FULL.source, name="a/../shop.db").located() == replace(
+        FULL.source, name=str(tmp_path.resolve() / "shop.db")
+    )
+    for name in ("academic:400", "postgresql://user@server/shop"):
+        assert Source(name).located() == Source(name)

@@ -36,3 +36,20 @@ def test_edges_of_the_rules_are_allowed(right):
 def test_an_unknown_choice_lists_the_known():
     with pytest.raises(DiffmgError, match="`select` must be one of 'loss', 'score', but got select='accuracy'"):
         Settings(select="accuracy")
+
+
+def test_settings_change_only_what_was_named():
+    base = Settings(dim=8, lr=0.5)
+    assert base.changed({"lr": 0.1}) == Settings(dim=8, lr=0.1)
+    assert base.changed({}) == base
+
+
+def test_an_unknown_setting_names_the_nearest():
+    with pytest.raises(DiffmgError, match="unknown training setting 'drop_out'; did you mean 'dropout'"):
+        Settings().changed({"drop_out": 0.1})
+
+
+@pytest.mark.parametrize("changes", [{"dim": "8"}, {"dim": 1.5}, {"lr": None}, {"layer_norm": 1}], ids=str)
+def test_a_setting_of_another_type_is_bad_input_and_no_fault(changes):
+    with pytest.raises(DiffmgError, match=next(iter(changes))):
+        Settings().changed(changes)

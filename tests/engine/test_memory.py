@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from diffmg import memory
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
 from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
+from diffmg.engine import memory
 from diffmg.engine.memory import COLUMNS, SPARE, Needs, explained, fit_engine_to_memory, free_bytes, in_words, needs
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
@@ -27,6 +27,7 @@ from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
 from small_networks import NODES, small_classification, small_recommendation
 
+ROOT = Path(__file__).parents[2]
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 NETWORK, PARAMETERS, FIRST, OTHERS, OUTPUTS = (
     "network",
@@ -76,14 +77,13 @@ def test_the_parts_of_a_small_network_by_hand():
     assert training[OTHERS] == 4 * 4 * nodes * dim
 
 
-@pytest.mark.parametrize("search", [True, False])
-@pytest.mark.parametrize("device", [CPU, GPU], ids=str)
-def test_every_part_is_there_and_positive(problem, search, device):
-    found = parts(problem, device, search=search)
-    more = ["the library's workspaces"] if device == GPU else []
-    assert list(found) == [NETWORK, PARAMETERS, FIRST, OTHERS, OUTPUTS, *more]
-    assert all(isinstance(size, int) and size > 0 for size in found.values())
-    assert Needs(found).total == sum(found.values())
+def test_every_part_is_there_and_positive(problem):
+    for search, device in product((True, False), (CPU, GPU)):
+        found = parts(problem, device, search=search)
+        more = ["the library's workspaces"] if device == GPU else []
+        assert list(found) == [NETWORK, PARAMETERS, FIRST, OTHERS, OUTPUTS, *more]
+        assert all(isinstance(size, int) and size > 0 for size in found.values())
+        assert Needs(found).total == sum(found.values())
 
 
 @pytest.mark.parametrize("search", [True, False])
@@ -141,12 +141,11 @@ def test_training_holds_the_best_parameters_and_dropout_search_holds_more_states
     assert {n: training[n] for n in (NETWORK, OUTPUTS)} == {n: search[n] for n in (NETWORK, OUTPUTS)}
 
 
-@pytest.mark.parametrize("search", [True, False])
-@pytest.mark.parametrize("columns", [1, 4, 8])
-def test_fewer_columns_at_a_time_reduce_the_other_states_alone(problem, search, columns):
-    whole, some = (parts(problem, search=search, dim=32, columns=c) for c in (0, columns))
-    assert some.pop(OTHERS) * 32 == whole.pop(OTHERS) * columns
-    assert some == whole
+def test_fewer_columns_at_a_time_reduce_the_other_states_alone(problem):
+    for search, columns in product((True, False), (1, 4, 8)):
+        whole, some = (parts(problem, search=search, dim=32, columns=c) for c in (0, columns))
+        assert some.pop(OTHERS) * 32 == whole.pop(OTHERS) * columns
+        assert some == whole
 
 
 @pytest.mark.parametrize("search", [True, False])
@@ -169,13 +168,13 @@ def test_on_a_gpu_the_fused_kernels_have_tables_of_their_own(problem):
 @pytest.fixture(scope="module")
 def measured() -> dict[str, dict[str, list[int]]]:
     """Estimates and peaks of made data, with the allocator as it is."""
-    return run_peaks("academic:20000", "shop:20000")
+    return run_peaks("academic:4000", "shop:4000")
 
 
 def run_peaks(*cases: str, **environment: str) -> dict[str, dict[str, list[int]]]:
-    command = [sys.executable, str(Path(__file__).parent / "peaks.py"), *cases]
-    threads = {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | threads | environment)
+    command = [sys.executable, str(ROOT / "tests" / "peaks.py"), *cases]
+    surroundings = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)} | environment
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=surroundings)
     found = json.loads(done.stdout)
     if any(peak is None for works in found.values() for _, peak in works.values()):
         pytest.skip("this system does not tell a process's peak memory")
@@ -183,7 +182,7 @@ def run_peaks(*cases: str, **environment: str) -> dict[str, dict[str, list[int]]
 
 
 @pytest.mark.parametrize("work", ["search", "training"])
-@pytest.mark.parametrize("name", ["academic:20000", "shop:20000"])
+@pytest.mark.parametrize("name", ["academic:4000", "shop:4000"])
 def test_no_more_is_held_than_estimated_and_not_much_less(measured, name, work):
     estimate, peak = measured[name][work]
     assert peak <= estimate <= 4 * peak
@@ -191,7 +190,7 @@ def test_no_more_is_held_than_estimated_and_not_much_less(measured, name, work):
 
 def test_tensors_never_hold_more_than_estimated_when_all_states_are_as_large_as_the_network():
     """Each tensor is given back at once, so that the peak is what tensors hold, without gaps between them."""
-    found = run_peaks("one-type:20000", "one-type:20000/8", MALLOC_MMAP_THRESHOLD_="65536")
+    found = run_peaks("one-type:5000", "one-type:5000/8", MALLOC_MMAP_THRESHOLD_="65536")
     for works in found.values():
         for estimate, peak in works.values():
             assert peak <= estimate <= 4 * peak
@@ -240,31 +239,28 @@ def total(problem: Problem, dim: int, *, search: bool, columns: int) -> int:
     return sum(parts(problem, search=search, dim=dim, columns=columns).values())
 
 
-@pytest.mark.parametrize("search", [True, False])
 @pytest.mark.parametrize("free", [None, 1e12])
-def test_with_plenty_or_unknown_memory_all_columns_are_kept(problem, monkeypatch, free, search):
+def test_with_plenty_or_unknown_memory_all_columns_are_kept(problem, monkeypatch, free):
     short_of(monkeypatch, free)
-    assert fit_engine_to_memory(problem, Settings(), 4, CPU, search=search, training=not search) == Engine()
+    for search in (True, False):
+        assert fit_engine_to_memory(problem, Settings(), 4, CPU, search=search, training=not search) == Engine()
 
 
 @pytest.mark.parametrize("search", [True, False])
-@pytest.mark.parametrize("columns", COLUMNS)
-def test_where_memory_is_short_as_many_columns_as_fit_are_taken(problem, monkeypatch, columns, search):
+def test_where_memory_is_short_as_many_columns_as_fit_are_taken(problem, monkeypatch, search):
     """Just enough for so many columns, with the share that is not counted on; a little less takes fewer."""
-    enough = total(problem, 64, search=search, columns=columns) / SPARE
-    short_of(monkeypatch, enough + 2)
-    assert fit_engine_to_memory(problem, Settings(dim=64), 4, CPU, search=search, training=not search) == Engine(
-        columns=columns
-    )
-    short_of(monkeypatch, enough - 2)
-    if columns == COLUMNS[-1]:
-        with pytest.raises(DiffmgError, match="must fit"):
-            fit_engine_to_memory(problem, Settings(dim=64), 4, CPU, search=search, training=not search)
-    else:
-        fewer = COLUMNS[COLUMNS.index(columns) + 1]
-        assert (
-            fit_engine_to_memory(problem, Settings(dim=64), 4, CPU, search=search, training=not search).columns == fewer
-        )
+
+    def fitted(free: float) -> Engine:
+        short_of(monkeypatch, free)
+        return fit_engine_to_memory(problem, Settings(dim=64), 4, CPU, search=search, training=not search)
+
+    enough = {columns: total(problem, 64, search=search, columns=columns) / SPARE for columns in COLUMNS}
+    for columns in COLUMNS:
+        assert fitted(enough[columns] + 2) == Engine(columns=columns)
+    for columns, fewer in pairwise(COLUMNS):
+        assert fitted(enough[columns] - 2).columns == fewer
+    with pytest.raises(DiffmgError, match="must fit"):
+        fitted(enough[COLUMNS[-1]] - 2)
 
 
 def test_the_other_switches_stay_as_they_are(classification, monkeypatch):
@@ -316,22 +312,19 @@ def test_the_problem_itself_is_not_changed(classification, monkeypatch):
     assert before.engine == Engine()
 
 
-@pytest.mark.parametrize(
-    ("size", "words"),
-    [
-        (0, "0.0 kB"),
-        (1, "0.0 kB"),
-        (1500, "1.5 kB"),
-        (999_999, "1000.0 kB"),
-        (10**6, "1.0 MB"),
-        (123_456_789, "123.5 MB"),
-        (10**9, "1.0 GB"),
-        (23_456_000_000, "23.5 GB"),
-        (10**13, "10000.0 GB"),
-    ],
-)
-def test_bytes_in_words(size, words):
-    assert in_words(size) == words
+def test_bytes_in_words():
+    said = {
+        0: "0.0 kB",
+        1: "0.0 kB",
+        1500: "1.5 kB",
+        999_999: "1000.0 kB",
+        10**6: "1.0 MB",
+        123_456_789: "123.5 MB",
+        10**9: "1.0 GB",
+        23_456_000_000: "23.5 GB",
+        10**13: "10000.0 GB",
+    }
+    assert {size: in_words(size) for size in said} == said
 
 
 def test_parts_are_explained_in_words():

@@ -1,100 +1,75 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
-from itertools import permutations
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from experiments.figures import figures
+from experiments.results import Cell, StoredRun
+from experiments.spec import Kind, Row, Table
+from made_cells import cell, run_of
 
-from diffmg.core.run import read_history
-from diffmg.reproduction import Method, Reproduction, carry_out, figures
 from diffmg.viz.curves import RIGHT, WIDTH
 
-SETTINGS = {"all": {"dim": 8, "max_epochs": 6, "patience": None}}
-METHODS = (
-    Method("gcn", baseline="gcn", settings=SETTINGS),
-    Method("random", strategy="random", search_seeds=2, settings=SETTINGS),
-)
+SCORES = (0.5, 0.25, 0.75, 0.625)
 
 
-def table(kind: str) -> Reproduction:
-    return Reproduction("a figure", kind, ("shop:160",), 1, METHODS, {})
+def table(kind: Kind) -> Table:
+    return Table("a figure", kind, ("shop:160",), 1, (Row("gcn"), Row("random")))
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
-    folder = tmp_path_factory.mktemp("runs")
-    return folder, {(m.name, on): run for m, on, run in carry_out(table("curves"), folder, device="cpu")}
+def curve(seconds: float, *scores: float) -> Cell:
+    return Cell((StoredRun(run_of(0.5, train_0=9.0, repeat_1=seconds), {"repeat-1": scores} if scores else {}),))
 
 
-def test_tables_of_numbers_have_none(done):
-    folder, runs = done
-    assert figures(table("accuracy"), runs, folder) == {}
-
-
-def test_curves_show_every_epoch_of_a_training_of_each_method(done):
-    folder, runs = done
-    ((name, picture),) = figures(table("curves"), runs, folder).items()
-    assert name == "curves-shop-160.svg"
-    words = re.findall(r">([^<>]+)</text>", picture)
-    assert {"gcn", "random", "milliseconds of training", "validation auc, shop:160"} <= set(words)
-    scores = []
-    for m in METHODS:
-        seconds = runs[m.name, "shop:160"].seconds
-        quicker = min((phase for phase in seconds if phase.startswith(("train", "repeat"))), key=seconds.__getitem__)
-        scores += trained(next(folder.glob(f"{m.name}-shop-160-*")), quicker)
-    assert shares(-y for line in drawn(picture) for _, y in line) == pytest.approx(shares(scores), abs=0.01)
+CELLS = {("gcn", "shop:160"): curve(0.012, *SCORES), ("random", "shop:160"): curve(0.006, 0.5, 0.75)}
 
 
 def drawn(picture: str) -> list[list[tuple[float, float]]]:
     """The points of each line."""
-    lines = [e.get("points", "").split() for e in ElementTree.fromstring(picture).iter() if e.tag.endswith("polyline")]
-    return [[(float(x), float(y)) for x, y in (point.split(",") for point in line)] for line in lines]
+    found = [e.get("points", "").split() for e in ElementTree.fromstring(picture).iter() if e.tag.endswith("polyline")]
+    return [[(float(x), float(y)) for x, y in (point.split(",") for point in line)] for line in found]
 
 
-def shares(values: Iterable[float]) -> list[float]:
-    """How far from the least to the largest each is: the same for heights and for the scores they stand for."""
-    every = list(values)
-    return [(v - min(every)) / (max(every) - min(every)) for v in every]
+def test_tables_of_numbers_have_none() -> None:
+    assert figures(table("accuracy"), CELLS) == {}
 
 
-def trained(folder: Path, phase: str) -> list[float]:
-    """The validation scores of one of a run's trainings."""
-    return [r["val_score"] for r in read_history(folder) if r["phase"] == phase]
+def test_curves_show_every_epoch_of_the_kept_training_of_each_row() -> None:
+    ((name, picture),) = figures(table("curves"), CELLS).items()
+    assert name == "curves-shop-160.svg"
+    words = set(re.findall(r">([^<>]+)</text>", picture))
+    assert {"gcn", "random", "milliseconds of training", "validation macro_f1, shop:160", "12"} <= words
+    longer, shorter = drawn(picture)
+    heights = [y for _, y in longer]
+    shares = [(heights[1] - y) / (heights[1] - heights[2]) for y in heights]
+    assert shares == pytest.approx([(s - 0.25) / 0.5 for s in SCORES], abs=0.01)
+    assert longer[-1][0] == WIDTH - RIGHT  # 12 milliseconds: where the axis ends
+    assert [x for x, _ in shorter] == [longer[0][0], longer[1][0]]
 
 
-def test_of_several_trainings_the_one_of_median_seconds_is_drawn(tmp_path: Path) -> None:
-    three = replace(table("curves"), methods=METHODS[:1], seeds=3)
-    ((_, _, run),) = carry_out(three, tmp_path, device="cpu")
-    (folder,) = tmp_path.glob("gcn-shop-160-*")
-    for order in permutations((0.006, 0.012, 6.0)):
-        timed = replace(run, seconds=dict(zip(("repeat-0", "repeat-1", "repeat-2"), order, strict=True)))
-        picture = figures(three, {("gcn", "shop:160"): timed}, tmp_path)["curves-shop-160.svg"]
-        assert {"2", "12"} <= set(re.findall(r">([^<>]+)</text>", picture))
-        ((*_, (last, _)),) = (line,) = drawn(picture)
-        assert last == WIDTH - RIGHT  # 12 milliseconds: where the axis ends
-        scores = trained(folder, f"repeat-{order.index(0.012)}")
-        assert shares(-y for _, y in line) == pytest.approx(shares(scores), abs=0.01)
+def test_long_trainings_are_in_seconds() -> None:
+    picture = figures(table("curves"), {("gcn", "shop:160"): curve(20.0, *SCORES)})["curves-shop-160.svg"]
+    assert ">seconds of training<" in picture
 
 
-def test_meta_graphs_are_drawn_for_methods_that_have_one(done):
-    folder, runs = done
-    found = figures(table("architectures"), runs, folder)
+def test_what_is_not_there_leaves_no_line() -> None:
+    some = {("gcn", "shop:160"): CELLS["gcn", "shop:160"], ("random", "shop:160"): curve(0.1)}
+    assert len([line for line in drawn(figures(table("curves"), some)["curves-shop-160.svg"]) if line]) == 1
+    assert figures(table("curves"), {}) == {}
+
+
+def test_meta_graphs_are_drawn_for_rows_that_have_one() -> None:
+    cells = {("gcn", "shop:160"): cell(0.5), ("random", "shop:160"): cell(0.5, val=(0.1,))}
+    found = figures(table("architectures"), cells)
     assert list(found) == ["random-shop-160.svg"]
     assert ElementTree.fromstring(found["random-shop-160.svg"]).tag.endswith("svg")
 
 
-def test_runs_that_are_not_there_leave_no_line(done):
-    folder, runs = done
-    some = {key: run for key, run in runs.items() if key[0] == "gcn"}
-    picture = figures(table("curves"), some, folder)["curves-shop-160.svg"]
-    assert picture.count("<polyline") == 1
-    assert figures(table("curves"), {}, folder) == {}
-
-
-def test_without_the_epochs_of_a_run_nothing_is_drawn(done, tmp_path: Path) -> None:
-    _, runs = done
-    assert figures(table("curves"), runs, tmp_path) == {}
+def test_the_first_run_is_drawn() -> None:
+    first = CELLS["gcn", "shop:160"].stored[0]
+    both = Cell((first, replace(first, history={})))
+    assert figures(table("curves"), {("gcn", "shop:160"): both}) == figures(
+        table("curves"), {("gcn", "shop:160"): Cell((first,))}
+    )

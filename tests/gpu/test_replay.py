@@ -1,4 +1,4 @@
-"""EpochRunner that are captured once and replayed: how often they are done, and on a GPU that they are the same."""
+"""Epochs that are captured once and replayed: how often they are done, and on a GPU that they are the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diffmg.core.settings import Settings
 from diffmg.engine.replay import Replay
 from diffmg.methods.search.diffmg import DiffMG, DiffMGSearch
 from diffmg.tasks.problem import Problem
-from diffmg.training import Epoch, Job, Training, stepping
+from diffmg.training import Epoch, Job, Training, epochs
 from resuming import resumed, run
 from small_networks import METAGRAPHS, small_classification, small_recommendation
 
@@ -180,7 +180,7 @@ def test_a_captured_training_goes_on_from_a_saved_state(made, metagraphs, monkey
 
     straight = make()
     history = run(straight)
-    monkeypatch.setattr(stepping, "BLOCK", 7)
+    monkeypatch.setattr(epochs, "BLOCK", 7)
     stopped = make()
     run(stopped, 14)
     again = resumed(stopped, make)

@@ -68,13 +68,13 @@ def test_several_maps_at_once_are_those_one_by_one():
     torch.testing.assert_close(got, wanted)
 
 
-@pytest.mark.parametrize("rows", [0, 1, 3, 4, 5, 8, 11, 12])
 @pytest.mark.parametrize("maps", [(), (2,), (3, 2)], ids=["one", "several", "rows of several"])
-def test_a_tall_product_is_the_plain_one(monkeypatch, rows, maps):
+def test_a_tall_product_is_the_plain_one(monkeypatch, maps):
     """With fewer rows than a piece, exactly as many, and some left over."""
     monkeypatch.setattr(module, "ROWS", 4)
-    x, g = normal(*maps, rows, 3), normal(*maps, rows, 2)
-    torch.testing.assert_close(chunked_gradient(x, g), torch.einsum("...ni,...nj->...ij", x, g))
+    for rows in (0, 1, 3, 4, 5, 8, 11, 12):
+        x, g = normal(*maps, rows, 3), normal(*maps, rows, 2)
+        torch.testing.assert_close(chunked_gradient(x, g), torch.einsum("...ni,...nj->...ij", x, g))
 
 
 def test_a_tall_product_of_what_is_not_contiguous(monkeypatch):

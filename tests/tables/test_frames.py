@@ -11,6 +11,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 from diffmg.estimators import MetaGraphClassifier
 from diffmg.graph.network import HeteroGraph
+from diffmg.methods.search.diffmg import DiffMG
 from diffmg.tasks import NodeClassification
 from library import library
 
@@ -45,9 +46,9 @@ def makers() -> list[Any]:
 def test_frames_of_any_kind_give_the_same_network(make):
     graph = graph_of(nodes={"author": make(AUTHORS), "paper": make(PAPERS)}, relations={WROTE: make(LINKS)})
     assert graph.ids["author"].tolist() == ["ann", "bob", "cid"]
-    assert graph.ids["paper"].tolist() == [7, 5]
+    assert graph.ids["paper"].tolist() == [5, 7]
     assert graph.schema.relations == (Relation(*WROTE), Relation("paper", "rev_wrote", "author"))
-    assert graph.adjacency[Relation(*WROTE)].toarray().tolist() == [[1, 1, 0], [0, 1, 0]]
+    assert graph.adjacency[Relation(*WROTE)].toarray().tolist() == [[0, 1, 0], [1, 1, 0]]
     assert graph.notes == ("author.age: number", "author.field: category, 2 kinds", "paper.year: number")
     assert graph.features["author"].shape == (3, 3)
 
@@ -70,7 +71,7 @@ def test_ids_may_be_another_column_or_several():
 
 def test_a_column_called_weight_is_the_weight():
     graph = graph_of(relations={WROTE: {**LINKS, "note": ["x", "y", "z"], "weight": [1, 2, 3]}})
-    assert graph.adjacency[Relation(*WROTE)].toarray().tolist() == [[2, 3, 0], [0, 1, 0]]
+    assert graph.adjacency[Relation(*WROTE)].toarray().tolist() == [[0, 1, 0], [2, 3, 0]]
 
 
 def test_no_reverse_where_none_is_wanted():
@@ -130,6 +131,10 @@ def test_from_frames_to_predictions():
         ids={"paper": "paper"},
         drop={"author": ["field"]},
     )
-    task = NodeClassification.from_column("author", tables["authors"]["field"])
-    model = MetaGraphClassifier(depth=1, search_seeds=1, settings={"dim": 8, "max_epochs": 3}).fit(graph, task)
+    authors = pa.table(tables["authors"]).sort_by("author")
+    task = NodeClassification.from_column("author", authors["field"])
+    field = dict(zip(tables["authors"]["author"], tables["authors"]["field"], strict=True))
+    assert [task.classes[i] for i in task.labels] == [field[a] for a in graph.ids_of("author")]
+    method = DiffMG(depth=1, search_seeds=1, epochs=2)
+    model = MetaGraphClassifier(method=method, settings={"dim": 8, "max_epochs": 3}).fit(graph, task)
     assert model.predict(["a7"])[0] in ("art", "bio")

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
+import torch
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 from diffmg.graph.network import HeteroGraph
 from diffmg.tables.description import Description, NodeTable, RelationTable
-from diffmg.tables.network import build_network, numbers
+from diffmg.tables.network import build_network
 from diffmg.tables.reading import GUESSED, as_table
 
 WROTE = Relation("author", "wrote", "paper")
@@ -31,8 +32,7 @@ TABLES = {
 def graph_of(description: Description = DESCRIPTION, guessed: tuple[str, ...] = (), **changed: Any) -> HeteroGraph:
     tables = {name: as_table(columns, name) for name, columns in (TABLES | changed).items()}
     tables |= {name: tables[name].replace_schema_metadata(GUESSED) for name in guessed}
-    network = build_network(description, tables)
-    return network.graph(network.edges, {name: r.both for name, r in description.relations.items()})
+    return build_network(description, tables).graph({})
 
 
 def edges(graph: HeteroGraph, relation: Relation) -> set[tuple[Any, Any]]:
@@ -46,10 +46,10 @@ def with_relation(relation: RelationTable, **nodes: NodeTable) -> Description:
     return replace(DESCRIPTION, nodes={**DESCRIPTION.nodes, **nodes}, relations={"wrote": relation})
 
 
-def test_ids_are_mapped_and_kept():
+def test_ids_are_mapped_and_kept_in_order():
     graph = graph_of()
     assert graph.ids["author"].tolist() == ["ann", "bob", "cid"]
-    assert graph.ids["paper"].tolist() == [7, 5]
+    assert graph.ids["paper"].tolist() == [5, 7]
     assert edges(graph, WROTE) == {("bob", 5), ("ann", 7), ("bob", 7)}
     assert graph.index_of("author", ["cid", "ann"]).tolist() == [2, 0]
 
@@ -116,7 +116,7 @@ def test_numbers_may_be_taken_as_they_are():
 def test_weights():
     relation = replace(DESCRIPTION.relations["wrote"], weight="share")
     graph = graph_of(with_relation(relation), wrote={**TABLES["wrote"], "share": [1, 2, 3]})
-    assert graph.adjacency[WROTE].toarray().tolist() == [[2, 3, 0], [0, 1, 0]]
+    assert graph.adjacency[WROTE].toarray().tolist() == [[0, 1, 0], [2, 3, 0]]
 
 
 @pytest.mark.parametrize(
@@ -181,10 +181,7 @@ def test_edges_to_unknown_ids_can_be_left_out():
 
 
 def test_a_relation_of_unknown_ids_alone():
-    with pytest.raises(
-        DiffmgError,
-        match="a network needs one or more relations, but got 0",
-    ):
+    with pytest.raises(DiffmgError, match="a network needs one or more relations, but got 0"):
         graph_of(replace(DESCRIPTION, on_unknown="drop"), wrote={"who": ["eve"], "what": [5]})
 
 
@@ -261,7 +258,7 @@ def test_nodes_without_a_table_are_those_that_relations_name():
     tables["knows"]["topic"] = [1, 2]
     with pytest.raises(DiffmgError, match=r"ids of topic must be of one type in all tables, but got \['int64', 'str"):
         graph_of(description, **tables)
-    assert graph_of(description, guessed=("knows",), **tables).ids["topic"].tolist() == ["sea", "sky", "1", "2"]
+    assert graph_of(description, guessed=("knows",), **tables).ids["topic"].tolist() == ["1", "2", "sea", "sky"]
 
 
 def test_nodes_that_nothing_names():
@@ -283,8 +280,43 @@ def test_ids_of_several_columns():
     assert "relation wrote: 1 rows that name no paper, left out" in graph.notes
 
 
-@pytest.mark.parametrize("values", [pa.array([1.5, None]), pa.array([3, None])])
-def test_numbers_with_gaps(values):
-    found = numbers(pa.chunked_array([values]), "it")
-    assert found[0] == values[0].as_py()
-    assert np.isnan(found[1])
+def test_columns_and_edges_are_read_in_node_order():
+    tables = {name: as_table(columns, name) for name, columns in TABLES.items()}
+    tables["wrote"] = as_table({**TABLES["wrote"], "note": ["x", "y", "z"]}, "wrote")
+    network = build_network(DESCRIPTION, tables)
+    assert network.count("paper") == 2
+    assert network.node_column("paper", "year").to_pylist() == [2010, 2000]
+    relation, index = network.edges("wrote")
+    assert (relation, index.tolist()) == (WROTE, [[0, 1, 1], [1, 0, 1]])
+    assert network.edge_column("wrote", "note").to_pylist() == ["y", "x", "z"]
+    with pytest.raises(DiffmgError, match="did you mean 'year'"):
+        network.node_column("paper", "yaer")
+
+
+def test_some_edges_may_be_left_out_and_notes_added():
+    network = build_network(DESCRIPTION, {name: as_table(columns, name) for name, columns in TABLES.items()})
+    graph = network.graph({"wrote": np.array([True, False, True])}, ["more"])
+    assert edges(graph, WROTE) == {("ann", 7), ("bob", 7)}
+    assert edges(graph, BACK) == {(7, "ann"), (7, "bob")}
+    assert graph.notes == ("author.age: number", "paper.year: number", "more")
+
+
+def test_other_rows_are_encoded_as_those_that_were_fitted():
+    first = build_network(DESCRIPTION, {name: as_table(columns, name) for name, columns in TABLES.items()})
+    kept = json.loads(json.dumps(first.graph({}).encoders))
+    others = TABLES | {"authors": {"id": ["zed", "ann", "bob", "cid"], "age": [60, 20, 30, 40]}}
+    tables = {name: as_table(columns, name) for name, columns in others.items()}
+    again = build_network(DESCRIPTION, tables, kept).graph({})
+    assert again.ids["author"].tolist() == ["ann", "bob", "cid", "zed"]
+    assert torch.equal(again.features["author"][:3], first.graph({}).features["author"])
+    assert again.features["author"][3] == pytest.approx(30 / np.std([20, 30, 40]))
+    assert again.encoders == kept
+
+
+def test_encoders_of_another_network_are_told():
+    tables = {name: as_table(columns, name) for name, columns in TABLES.items()}
+    kept = build_network(DESCRIPTION, tables).graph({}).encoders
+    with pytest.raises(DiffmgError, match=r"'paper'.*Known: author"):
+        build_network(DESCRIPTION, tables, {"author": kept["author"]})
+    with pytest.raises(DiffmgError, match=r"column of nodes 'author': 'age'"):
+        build_network(DESCRIPTION, tables | {"authors": as_table({"id": ["ann", "bob"]}, "authors")}, kept)

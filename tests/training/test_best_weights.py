@@ -164,7 +164,7 @@ def test_what_is_kept_stays_while_the_model_goes_on():
     assert all((p == 1.0).all() for p in best.values())
 
 
-def test_a_restored_keeper_goes_on_as_if_nothing_had_happened():
+def test_restored_it_goes_on_as_if_nothing_had_happened():
     values, patience = [0.3, 0.6, 0.5, 0.4, 0.9, 0.2, 0.2, 0.2, 1.0], 3
     for stop in range(1, len(values)):
         models = [Odd(), Odd()]

@@ -190,7 +190,7 @@ def test_a_job_that_is_let_go_is_gone_at_once(problem, quick):
     """Nothing in a circle: the memory of a job must not wait for the garbage collector."""
     gc.disable()
     try:
-        search = DiffMG(epochs=2).start(problem, 2, quick, 0)
+        search = DiffMG(depth=2, epochs=2).search(problem, quick, 0)
         search.advance()
         training = Training(problem, search.found(), quick, 0)
         training.advance()

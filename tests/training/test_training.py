@@ -100,7 +100,7 @@ def test_a_job_that_never_had_a_number_says_so(problem, quick):
         job.model.towers[0].shared.weight.fill_(torch.nan)
     assert len(run(job)) == 2
     assert (job.best_epoch, job.best) == (0, {})
-    with pytest.raises(DiffmgError, match="a validation score that is a number, but got none in 2; lower the learning"):
+    with pytest.raises(DiffmgError, match="none in 2"):
         job.best_model()
 
 
@@ -111,8 +111,7 @@ def test_patience_stops_a_job_that_gets_no_better(problem):
     assert job.best_epoch == 1
 
 
-@pytest.mark.parametrize("select", ["score", "loss"])
-@pytest.mark.parametrize("patience", [1, 3, None])
+@pytest.mark.parametrize(("patience", "select"), [(1, "score"), (3, "loss"), (None, "score")])
 def test_how_many_epochs_go_by_between_two_looks_makes_no_difference(problem, patience, select, monkeypatch):
     """As on a GPU, where the epochs after patience ran out are done before anyone knows."""
     settings = Settings(dim=8, lr=0.05, max_epochs=14, patience=patience, select=select)
@@ -174,7 +173,7 @@ def test_the_ambient_generator_makes_no_difference(problem, quick):
 
 
 def test_a_job_without_an_epoch_has_no_best_model(problem, quick):
-    with pytest.raises(DiffmgError, match="a validation score that is a number, but got none in 0; lower the learning"):
+    with pytest.raises(DiffmgError, match="none in 0"):
         training(problem, quick).best_model()
 
 
@@ -199,7 +198,7 @@ def test_meta_graphs_must_be_for_the_target_types(recommendation, quick):
 
 def test_meta_graphs_that_carry_nothing_are_refused(problem, quick):
     nothing = [MetaGraph(t, ((EMPTY,),)) for t in problem.task.target_types]
-    with pytest.raises(DiffmgError, match="something must reach the target of a meta graph, but got only empty links"):
+    with pytest.raises(DiffmgError, match="must reach the target"):
         Training(problem, nothing, quick, 0)
 
 

@@ -1,4 +1,4 @@
-"""EpochRunner of fixed shape: on a GPU captured once as a CUDA graph and replayed without the host."""
+"""A step of fixed shape: on a GPU captured once as a CUDA graph and replayed without the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EpochRunner of a job: the same code on a CPU, epoch by epoch, and on a GPU, captured and replayed in blocks."""
+"""Epochs of a job: the same code on a CPU, epoch by epoch, and on a GPU, captured and replayed in blocks."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from baseline_checks import PROBLEMS, double
+from diffmg.core.method import MethodSpec
 from diffmg.core.settings import Settings
-from diffmg.methods.baselines import make_baseline
 from diffmg.methods.baselines._links import Links, dropping, weighted_sums
 from diffmg.tasks.pairs import Pairs
 
@@ -114,7 +114,7 @@ def test_dropout_of_attention_keeps_the_mean_and_ends_with_training(name):
     problem = double(PROBLEMS["recommendation"]())
     settings = Settings(dim=6, dropout=0.0)
     options = {"layers": 1, "heads": 2, "attention_dropout": 0.5}
-    model = make_baseline(name, options).build(problem, settings, 0).double()
+    model = MethodSpec(name, options).make().network(problem, settings, 0).double()
     wanted = model.eval()(problem.graph)[0]
     assert torch.equal(wanted, model(problem.graph, torch.Generator().manual_seed(1))[0])
     draw = torch.Generator().manual_seed(0)

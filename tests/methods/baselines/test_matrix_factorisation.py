@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from diffmg.core.errors import DiffmgError
 from diffmg.core.settings import Settings
 from diffmg.methods.baselines.matrix_factorisation import MatrixFactorisation
 from diffmg.training import ModelTraining
@@ -14,7 +13,7 @@ SETTINGS = Settings(dim=4)
 
 def test_the_score_of_a_pair_is_the_dot_product_and_both_biases():
     problem = small_recommendation()
-    model = MatrixFactorisation().build(problem, SETTINGS, seed=0)
+    model = MatrixFactorisation().network(problem, SETTINGS, seed=0)
     with torch.no_grad():
         model.user_bias.copy_(torch.arange(NODES["a"]).unsqueeze(1))
         model.item_bias.copy_(-torch.arange(NODES["c"]).unsqueeze(1) / 2)
@@ -27,32 +26,10 @@ def test_the_score_of_a_pair_is_the_dot_product_and_both_biases():
             assert (users[u] @ items[i]).item() == pytest.approx(expected, abs=1e-5)
 
 
-def test_every_parameter_learns():
-    problem = small_recommendation()
-    model = MatrixFactorisation().build(problem, SETTINGS, seed=0)
-    problem.task.loss(model(problem.graph), "train").backward()
-    for name, p in model.named_parameters():
-        assert p.grad is not None and p.grad.abs().sum() > 0, name
-
-
-def test_parameters_follow_from_the_seed_alone():
-    builds = []
-    for ambient, seed in ((0, 1), (5, 1), (5, 2)):
-        torch.manual_seed(ambient)
-        builds.append(MatrixFactorisation().build(small_recommendation(), SETTINGS, seed).state_dict())
-    assert all(torch.equal(builds[0][name], builds[1][name]) for name in builds[0])
-    assert not torch.equal(builds[0]["user"], builds[2]["user"])
-
-
 def test_it_learns_what_it_is_shown(recommendation):
     settings = Settings(dim=8, lr=0.05, weight_decay=0.0, max_epochs=30, patience=None)
-    model = MatrixFactorisation().build(recommendation, settings, seed=0)
+    model = MatrixFactorisation().network(recommendation, settings, seed=0)
     job = ModelTraining(recommendation, model, settings, seed=0)
     while not job.done:
         job.advance()
     assert recommendation.task.scores(job.model(recommendation.graph), "train")["auc"] > 0.95
-
-
-def test_classification_is_refused(classification):
-    with pytest.raises(DiffmgError, match="can do Recommendation, but got NodeClassification"):
-        MatrixFactorisation().build(classification, SETTINGS, seed=0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from diffmg.core.method import MethodSpec
 from diffmg.core.settings import Settings
-from diffmg.methods.baselines import make_baseline
 from diffmg.methods.baselines._path_attention import OnlyPath, Receivers, SemanticAttention, semantic_attention
 
 
@@ -51,7 +51,7 @@ def test_means_over_instances_are_the_plain_formula_with_its_gradients():
 def test_gradients_hold_no_scattered_sums_and_are_the_same_in_every_run(name, problem):
     settings, runs = Settings(dim=4), []
     for _ in range(2):
-        model = make_baseline(name, {"heads": 2}).build(problem, settings, 0).train()
+        model = MethodSpec(name, {"heads": 2}).make().network(problem, settings, 0).train()
         loss = sum(z.square().sum() for z in model(problem.graph, torch.Generator().manual_seed(0)))
         assert not [step for step in steps(loss) if re.search("index|scatter|gather|take", step, re.IGNORECASE)]
         runs.append(torch.autograd.grad(loss, list(model.parameters())))

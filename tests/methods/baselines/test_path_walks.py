@@ -73,8 +73,7 @@ def test_sampled_instances_are_instances_and_few(case, sampled):
 def test_instances_are_drawn_uniformly():
     """a0 has an edge to b0, which has three to c, and to b1, which has one: all four ways are equally likely."""
     graph = HeteroGraph.build(
-        {"a": 1, "b": 2, "c": 4},
-        {("c", "r", "b"): [[0, 1, 2, 3], [0, 0, 0, 1]], ("b", "s", "a"): [[0, 1], [0, 0]]},
+        {"a": 1, "b": 2, "c": 4}, {("c", "r", "b"): [[0, 1, 2, 3], [0, 0, 0, 1]], ("b", "s", "a"): [[0, 1], [0, 0]]}
     )
     path = (Relation("c", "r", "b"), Relation("b", "s", "a"))
     draws = [instances(graph, path, 1, np.random.default_rng(seed))[0] for seed in range(2000)]
@@ -84,7 +83,7 @@ def test_instances_are_drawn_uniformly():
 
 def test_too_many_instances_raise(monkeypatch):
     monkeypatch.setattr(_path_walks, "MOST_INSTANCES", 5)
-    with pytest.raises(DiffmgError, match=r"fewer than 2\^62 instances, but got .* of 'b -bb-> b'; give a shorter"):
+    with pytest.raises(DiffmgError, match="give a shorter"):
         instances(small_world().graph(), (BB,), 4, rng())
 
 

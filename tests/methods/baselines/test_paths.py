@@ -26,11 +26,7 @@ from small_networks import AA, AB, AB2, AC, BA, BB, CB, small_world
 from worlds import World, schemas, worlds
 
 SCHEMA = small_world().schema
-DBLP = {
-    "author": ("paper",),
-    "paper": ("author", "conference"),
-    "conference": ("paper",),
-}
+DBLP = {"author": ("paper",), "paper": ("author", "conference"), "conference": ("paper",)}
 
 
 def linked(types: dict[str, tuple[str, ...]]) -> Schema:
@@ -101,7 +97,7 @@ def test_given_paths_must_be_of_a_target(texts, message):
 
 
 def test_every_target_needs_a_path():
-    with pytest.raises(DiffmgError, match=r"one or more for each of .* but got none of 'a'"):
+    with pytest.raises(DiffmgError, match="none of 'a'"):
         paths_by_target(small_world().graph(), ("a", "b"), ["b -> b"])
 
 
@@ -121,11 +117,7 @@ def test_the_usual_paths_are_found_by_the_schema():
     assert [len(p) for p in found] == [2, 4]
     assert found[1][1] == Relation("paper", "paper_conference", "conference")
     with_terms = DBLP | {"paper": ("author", "conference", "term"), "term": ("paper",)}
-    assert [p[len(p) // 2].source for p in usual_paths(linked(with_terms), "author")] == [
-        "paper",
-        "conference",
-        "term",
-    ]
+    assert [p[len(p) // 2].source for p in usual_paths(linked(with_terms), "author")] == ["paper", "conference", "term"]
 
 
 def test_other_schemas_have_no_usual_paths():
@@ -194,12 +186,7 @@ def test_symmetric_paths_of_a_small_shop():
     graph = world.graph()
     buys, bought, friend, made, makes = graph.schema.relations
     found = symmetric_paths(graph.schema, reverses_of(graph), "user", 4)
-    assert set(found) == {
-        (friend,),
-        (buys, bought),
-        (friend, buys, bought, friend),
-        (buys, made, makes, bought),
-    }
+    assert set(found) == {(friend,), (buys, bought), (friend, buys, bought, friend), (buys, made, makes, bought)}
     assert symmetric_paths(graph.schema, reverses_of(graph), "user", 1) == ((friend,),)
     assert symmetric_paths(graph.schema, reverses_of(graph), "item", 3) == (
         (bought, buys),
@@ -242,5 +229,5 @@ def test_closed_paths_lead_back_and_not_through(schema, longest):
 
 def test_a_type_with_no_way_back_raises():
     graph = HeteroGraph.build({"a": 2, "b": 2}, {("a", "r", "b"): [[0, 1], [0, 1]]})
-    with pytest.raises(DiffmgError, match="from 'b' back to it, but got none of at most 4 relations; raise `longest`"):
+    with pytest.raises(DiffmgError, match="raise `longest`"):
         paths_by_target(graph, ("b",))

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 from math import log
 
-import pytest
 import torch
 
 from baseline_checks import CHOICES, shop
-from diffmg.core.errors import DiffmgError
 from diffmg.core.settings import Settings
 from diffmg.methods.baselines.popularity import Popularity
 from diffmg.training import ModelTraining
@@ -16,7 +14,7 @@ SETTINGS = Settings(dim=4)
 
 def test_the_score_of_a_pair_is_the_log_of_the_count():
     problem = shop()
-    model = Popularity().build(problem, SETTINGS, seed=0)
+    model = Popularity().network(problem, SETTINGS, seed=0)
     with torch.no_grad():
         model.scale.fill_(0.3)
     users, items = model(problem.graph)
@@ -29,15 +27,10 @@ def test_the_score_of_a_pair_is_the_log_of_the_count():
 def test_the_scale_learns():
     problem = shop()
     settings = Settings(dim=4, max_epochs=3, patience=None, weight_decay=0.0)
-    model = Popularity().build(problem, settings, seed=0)
+    model = Popularity().network(problem, settings, seed=0)
     problem.task.loss(model(problem.graph), "train").backward()
     assert model.scale.grad.abs() > 0
     job = ModelTraining(problem, model, settings, seed=0)
     losses = [record.train_loss for _ in range(3) for record in job.advance()]
     assert losses[2] < losses[0]
     assert job.best_score == 1.0
-
-
-def test_classification_is_refused(classification):
-    with pytest.raises(DiffmgError, match="'popularity' can do Recommendation, but got NodeClassification"):
-        Popularity().build(classification, SETTINGS, seed=0)

@@ -13,9 +13,7 @@ from baseline_checks import PROBLEMS, SETTINGS, assert_same_with_gradients, chai
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
-from diffmg.methods.baselines import make_baseline
-from diffmg.methods.baselines.simple_hgn import edges_by_kind
-from diffmg.training import ModelTraining
+from diffmg.methods.baselines.simple_hgn import SimpleHGN, edges_by_kind
 from oracle import rows_of
 from small_networks import AB, BA, small_classification, small_world
 from worlds import World, worlds
@@ -85,13 +83,13 @@ def dense(world: World, model: nn.Module, beta: float = 0.05) -> list[Tensor]:
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_equals_the_formula_edge_by_edge(kind, layers):
     problem = double(PROBLEMS[kind]())
-    model = make_baseline("simple_hgn", OPTIONS | {"layers": layers}).build(problem, SETTINGS, 3).double().eval()
+    model = SimpleHGN(**OPTIONS, layers=layers).network(problem, SETTINGS, 3).double().eval()
     assert_same_with_gradients(model(problem.graph), dense(small_world(), model), model)
 
 
 def test_every_link_has_one_mark_in_all_layers():
     """Layers that have no vector for some kinds, too: rows without an entry are slow on a GPU."""
-    model = make_baseline("simple_hgn", OPTIONS).build(chain()[1], SETTINGS, 0)
+    model = SimpleHGN(**OPTIONS).network(chain()[1], SETTINGS, 0)
     assert len({id(layer.marks) for layer in model.layers}) == 1
     marks = model.layers[0].marks.fixed.forward.to_dense()
     assert marks.sum(1).tolist() == [1.0] * len(model.links.order)
@@ -102,14 +100,14 @@ def test_every_link_has_one_mark_in_all_layers():
 def test_equals_the_formula_on_any_network(world):
     """More links than pairs of nodes, too."""
     problem = labelled(world)
-    model = make_baseline("simple_hgn", {"heads": 1, "edge_dim": 2}).build(problem, SETTINGS, 3).double().eval()
+    model = SimpleHGN(heads=1, edge_dim=2).network(problem, SETTINGS, 3).double().eval()
     assert_same_with_gradients(model(problem.graph), dense(world, model), model)
 
 
 def test_types_too_far_to_matter_have_no_parameters():
     world, problem = chain()
     problem = double(problem)
-    model = make_baseline("simple_hgn", OPTIONS).build(problem, SETTINGS, 0).double().eval()
+    model = SimpleHGN(**OPTIONS).network(problem, SETTINGS, 0).double().eval()
     assert model.types == ("a", "b", "c")
     assert_same_with_gradients(model(problem.graph), dense(world, model), model)
     assert [len(layer.kinds) for layer in model.layers] == [4, 2]  # b->a, and back, c->b, loops; b->a, loops
@@ -134,7 +132,7 @@ def test_only_pairs_that_nothing_links_the_other_way_are_reversed():
 
 def test_every_vector_of_a_kind_has_a_gradient():
     problem = small_classification()
-    model = make_baseline("simple_hgn").build(problem, Settings(dim=8, dropout=0.0), 0)
+    model = SimpleHGN().network(problem, Settings(dim=8, dropout=0.0), 0)
     model(problem.graph)[0].square().sum().backward()
     for name, p in model.named_parameters():
         assert p.grad is not None and p.grad.any(), name
@@ -143,28 +141,11 @@ def test_every_vector_of_a_kind_has_a_gradient():
 
 def test_representations_have_length_one():
     problem = PROBLEMS["recommendation"]()
-    for z in make_baseline("simple_hgn", OPTIONS).build(problem, SETTINGS, 0).eval()(problem.graph):
+    for z in SimpleHGN(**OPTIONS).network(problem, SETTINGS, 0).eval()(problem.graph):
         torch.testing.assert_close(z.norm(dim=1), torch.ones(len(z)))
 
 
-@pytest.mark.parametrize("kind", PROBLEMS)
-def test_trains_from_its_seed_and_generator_alone(kind):
-    problem = PROBLEMS[kind]()
-    losses = []
-    for ambient in (1, 2):
-        torch.manual_seed(ambient)
-        model = make_baseline("simple_hgn", OPTIONS).build(problem, SETTINGS, 0)
-        training = ModelTraining(problem, model, SETTINGS, 0)
-        losses.append([record for _ in range(3) for record in training.advance()])
-        assert all(z.isfinite().all() for z in training.best_model().eval()(problem.graph))
-    assert losses[0] == losses[1]
-    assert set(model.state_dict()) == {name for name, _ in model.named_parameters()}
-
-
 def test_bad_options():
-    with pytest.raises(DiffmgError, match=r"`0 <= beta < 1` must hold, but got SimpleHGN\(.*beta=1.5.*\)"):
-        make_baseline("simple_hgn", {"beta": 1.5})
-    with pytest.raises(DiffmgError, match="`edge_dim >= 1` must hold"):
-        make_baseline("simple_hgn", {"edge_dim": 0})
-    with pytest.raises(DiffmgError, match="multiple of `heads`, but got dim=6 and heads=8"):
-        make_baseline("simple_hgn").build(small_classification(), SETTINGS, 0)
+    for wrong in ({"beta": 1.5}, {"edge_dim": 0}):
+        with pytest.raises(DiffmgError, match=next(iter(wrong))):
+            SimpleHGN(**wrong)

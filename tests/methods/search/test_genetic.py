@@ -8,21 +8,21 @@ import pytest
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import IDENTITY
-from diffmg.core.settings import Settings
 from diffmg.core.seeds import derive_seed
+from diffmg.core.settings import Settings
 from diffmg.methods.search import genetic
 from diffmg.methods.search._trained import Trial
 from diffmg.methods.search.genetic import Genetic, crossed, mutated
 from diffmg.tasks.problem import Problem
 from diffmg.training import Training
-from resuming import assert_resumable, run
+from resuming import run
 
 DEPTH, SEED = 2, 3
 SMALL = Genetic(population=4, generations=3)
 
 
 def started(problem: Problem, settings: Settings, options: Genetic = SMALL, seed: int = SEED, depth: int = DEPTH):
-    return options.start(problem, depth, settings, seed)
+    return replace(options, depth=depth).search(problem, settings, seed)
 
 
 @pytest.fixture
@@ -156,21 +156,12 @@ def test_before_the_first_generation_one_of_the_population_is_found(problem, qui
     assert search.found() == search._metagraphs(search.population[0])
 
 
-def test_resumed_after_any_generation_ends_the_same(problem, quick):
-    assert_resumable(lambda: started(problem, quick, Genetic(population=4, generations=4)), epochs=4)
-
-
 @pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"population": 0}, "`population >= 1` must hold, but got .*population=0"),
-        ({"generations": 0}, "`generations >= 1` must hold, but got .*generations=0"),
-        ({"tournament": 0}, "`tournament >= 1` must hold, but got .*tournament=0"),
-        ({"crossover": 1.5}, "`0 <= crossover <= 1` must hold, but got .*crossover=1.5"),
-        ({"mutation": -0.1}, "`0 <= mutation <= 1` must hold, but got .*mutation=-0.1"),
-        ({"elite": 20}, "`0 <= elite < population` must hold, but got .*elite=20"),
-    ],
+    "wrong",
+    [{"population": 0}, {"generations": 0}, {"tournament": 0}, {"crossover": 1.5}, {"mutation": -0.1}, {"elite": 20}],
+    ids=str,
 )
-def test_rules_are_checked_with_the_value_shown(wrong, message):
-    with pytest.raises(DiffmgError, match=message):
+def test_rules_are_checked_with_the_value_shown(wrong):
+    ((name, value),) = wrong.items()
+    with pytest.raises(DiffmgError, match=f"{name} .*must hold, but got .*{name}={value}"):
         Genetic(**wrong)

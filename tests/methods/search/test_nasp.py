@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import pytest
 import torch
 
 import oracle
-from diffmg.core.errors import DiffmgError
 from diffmg.methods.search.nasp import Nasp, projected
-from resuming import assert_resumable, run
+from resuming import run
 from rivals import assert_same, in_double, rows, started, step_of_weights
 from small_networks import small_classification, small_world
 
@@ -70,12 +68,3 @@ def test_lambda_starts_in_the_middle_and_differs_by_seed(problem):
     one, other = (started(Nasp(), problem, seed).towers[0].parameter for seed in (0, 1))
     assert (one - 0.5).abs().max() < 0.01
     assert not torch.equal(one, other)
-
-
-def test_resumed_at_any_epoch_ends_the_same(problem):
-    assert_resumable(lambda: started(Nasp(epochs=4, arch_lr=0.2), problem), epochs=4)
-
-
-def test_rules_are_checked_with_the_value_shown():
-    with pytest.raises(DiffmgError, match=r"`epochs >= 1` must hold, but got .*epochs=0"):
-        Nasp(epochs=0)

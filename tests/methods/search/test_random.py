@@ -8,7 +8,7 @@ DEPTH = 3
 
 
 def drawn(problem: Problem, quick, seed: int):
-    return RandomMetaGraph().start(problem, DEPTH, quick, seed).found()
+    return RandomMetaGraph(depth=DEPTH).search(problem, quick, seed).found()
 
 
 def test_draws_from_the_papers_space(problem, quick):
@@ -22,4 +22,4 @@ def test_other_seeds_draw_others(problem, quick):
 
 
 def test_has_its_answer_at_once(problem, quick):
-    assert RandomMetaGraph().start(problem, DEPTH, quick, 0).done
+    assert RandomMetaGraph(depth=DEPTH).search(problem, quick, 0).done

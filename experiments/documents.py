@@ -1,0 +1,82 @@
+"""The pages of the repository as they should be: tables and pictures made from the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks.documents import MARK, fill
+
+from diffmg.core.errors import DiffmgError
+from experiments import RESULTS, TABLES, plan_path
+from experiments.figures import figures
+from experiments.memory import memory_table
+from experiments.runner import done_cells
+from experiments.seeds import seeds_sheet
+from experiments.spec import Table, read_table
+from experiments.tables import Cells, Sheet, markdown, percent, plus_minus
+
+PAGES = ("README.md", "docs/results.md")
+FIGURES = "figures"
+"""Folder of a page's pictures, beside it."""
+SUMMARY = ("published", "diffmg_authors", "diffmg", "random_search", "average", "gcn", "hgt")
+"""Rows that the README shows."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A table and what of it is done."""
+
+    table: Table
+    cells: Cells
+
+
+def done_tables(folder: Path = RESULTS) -> dict[str, Done]:
+    """All tables with their runs."""
+    tables = {name: read_table(plan_path(name)) for name in TABLES}
+    return {name: Done(table, done_cells(table, folder)) for name, table in tables.items()}
+
+
+def place_for(path: Path, name: str) -> str:
+    """The text of a document that has a place for a table; raises if it has none."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    found = [place for _, place, _ in MARK.findall(text)]
+    if name not in found:
+        raise DiffmgError(
+            f"a document has a place for the table, `<!-- table: {name} -->` and `<!-- end -->` on lines of their own, "
+            f"but got {str(path)!r}, which has {found or 'none'}"
+        )
+    return text
+
+
+def wanted(root: Path, done: Mapping[str, Done], folder: Path = RESULTS) -> dict[Path, str]:
+    """Every page and every picture as they should be."""
+    tables: dict[str, Callable[[], str]] = {
+        name: partial(markdown, found.table, found.cells) for name, found in done.items()
+    }
+    paper = {d: f for name in ("classification", "recommendation") for d, f in done[name].table.paper["diffmg"].items()}
+    tables["summary"] = partial(summary, done)
+    tables["seeds"] = lambda: seeds_sheet(folder, paper).markdown()
+    tables["memory"] = partial(memory_table, folder)
+    files = {root / page: fill((root / page).read_text(encoding="utf-8"), tables) for page in PAGES}
+    for found in done.values():
+        files |= {root / "docs" / FIGURES / name: svg for name, svg in figures(found.table, found.cells).items()}
+    return files
+
+
+def summary(done: Mapping[str, Done]) -> str:
+    """The authors' meta graphs, our searches and the simplest rivals, beside the paper."""
+    text = Sheet("", ("data set", "score (%)", "paper", *SUMMARY), tuple(_summary_rows(done))).markdown()
+    return text.replace("|---|---:|", "|---|---|", 1)
+
+
+def _summary_rows(done: Mapping[str, Done]) -> Iterator[tuple[str, ...]]:
+    for name in ("classification", "recommendation"):
+        table, cells = done[name].table, done[name].cells
+        for data in table.data:
+            found = [cells.get((row, data)) for row in SUMMARY]
+            metric = next((cell.metric for cell in found if cell), "").replace("_", " ")
+            ours = ("" if cell is None else percent(cell) for cell in found)
+            yield data, metric, plus_minus(table.paper["diffmg"][data]), *ours

@@ -1,0 +1,76 @@
+"""Tasks that are done one by one, or several at a time in processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+import torch
+
+from diffmg.core.errors import DiffmgError
+from diffmg.training import Quiet, Watch
+
+MakeWatch = Callable[[str], Watch]
+"""From the metric of what is trained to who is told how it goes."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to do, in this process or another: the work must be a function of a module, with its arguments."""
+
+    name: str
+    work: Callable[[MakeWatch], Any]
+    after: str | None = None
+    """The task that must be done before."""
+
+
+def do_all(tasks: Sequence[Task], jobs: int, watch: Callable[[str, str], Watch]) -> Iterator[tuple[str, Any]]:
+    """Do the tasks, so many at a time; yields the name and the result of each when it is done.
+
+    A task starts only after whoever iterates has taken the result of the one before it. `watch` is for a single job.
+    """
+    return _one_by_one(tasks, watch) if jobs == 1 else _side_by_side(tasks, jobs)
+
+
+def _one_by_one(tasks: Sequence[Task], watch: Callable[[str, str], Watch]) -> Iterator[tuple[str, Any]]:
+    """In this process; the first that fails ends it."""
+    for task in tasks:
+        yield task.name, task.work(partial(watch, task.name))
+
+
+def _side_by_side(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Any]]:
+    """In processes of their own; one that fails stops only what comes after it."""
+    failed: dict[str, BaseException] = {}
+    pool = _pool(jobs)
+    try:
+        running = {pool.submit(task.work, _quietly): task for task in tasks if task.after is None}
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                task, error = running.pop(future), future.exception()
+                if error is None:
+                    yield task.name, future.result()
+                    running |= {pool.submit(t.work, _quietly): t for t in tasks if t.after == task.name}
+                else:
+                    failed[task.name] = error
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C, what has not begun is left
+    if failed:
+        reasons = "; ".join(f"{name}: {error}" for name, error in failed.items())
+        raise DiffmgError(f"what does not need them is done and kept, but {len(failed)} failed: {reasons}")
+
+
+def _pool(jobs: int) -> Executor:
+    return ProcessPoolExecutor(jobs, get_context("spawn"), initializer=share_cores, initargs=(jobs,))
+
+
+def share_cores(jobs: int) -> None:
+    """Leave each of so many processes its part of the cores."""
+    torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
+
+
+def _quietly(_metric: str) -> Watch:
+    return Quiet()

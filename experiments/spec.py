@@ -1,0 +1,161 @@
+"""What a table is: rows, data sets, numbers of seeds, and the paper's figures. A value, read from a plan file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from diffmg.core.codec import from_plain, read_toml
+from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.options import check_rules
+from diffmg.core.plan import Plan, Source
+from diffmg.methods.given import Given
+from diffmg.runs.sources import make_plan, published_for
+from experiments.tuned import Tuned, Tuning, find_tuned
+
+Kind = Literal["accuracy", "cost", "curves", "architectures"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table: a method with its options, or the authors' meta graphs."""
+
+    name: str
+    method: str = ""
+    """As registered; the name of the row where nothing is said."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Training settings, where not as the table says."""
+    published: bool = False
+    """Train the authors' meta graphs instead of searching."""
+    seeds: int | None = None
+    """Trainings, where not as many as the table says."""
+    pipelines: int | None = None
+    """Likewise runs from seeds of their own."""
+    tune: bool = True
+    """Whether settings are chosen for it; the authors' meta graphs are trained with the authors' settings anyway."""
+    tuned_as: str = ""
+    """Takes the settings chosen for this row, which trains the same way."""
+    scale: float = 1.0
+    """A search is this much longer than the part of it that is run; its seconds are extrapolated."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or figure of the paper."""
+
+    title: str
+    kind: Kind
+    data: tuple[str, ...]
+    seeds: int
+    methods: tuple[Row, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Training settings of every row that does not say otherwise."""
+    paper: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    """By row and data set: mean and standard deviation in percent; for a cost, minutes, and those for λ."""
+    reruns: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """Figures of others who ran the paper's baselines again: by who they are, row and data set."""
+    budget: int = 0
+    """Settings that tuning tries for each row; 0: none is tuned."""
+    trainings: int = 1
+    """Trainings of the best quarter of them."""
+    tuned: str = ""
+    """File of what tuning chose."""
+    pipelines: int = 1
+    """Runs of each row from seeds of their own, searches included: what is shown is over all their trainings."""
+
+    def __post_init__(self) -> None:
+        least = {"seeds": 1, "budget": 0, "trainings": 1, "pipelines": 1}
+        values = ", ".join(f"{name}={getattr(self, name)}" for name in least)
+        check_rules(values, {f"{name} >= {number}": getattr(self, name) >= number for name, number in least.items()})
+        names = [row.name for row in self.methods]
+        for name in (*self.paper, *(row for rows in self.reruns.values() for row in rows)):
+            if name not in names:
+                raise unknown("method of the paper's figures:", name, names)
+
+    @property
+    def timed(self) -> bool:
+        """Whether seconds are shown: its runs are then its own, since those of other tables may have had company."""
+        return self.kind in ("cost", "curves")
+
+    @property
+    def tuning(self) -> Tuning:
+        """How settings are looked for."""
+        return Tuning(self.budget, trainings=self.trainings)
+
+    def run_seeds(self, row: Row, first: int = 0) -> range:
+        """The seeds of a row's runs."""
+        return range(first, first + (row.pipelines or self.pipelines))
+
+    def is_tuned(self, row: Row) -> bool:
+        """Whether the settings of a row are chosen by validation."""
+        return bool(self.budget) and not row.published and row.tune
+
+    def choice(self, row: Row, data: str) -> Tuned | None:
+        """What was chosen for a row; none where nothing is to be chosen, or not yet."""
+        return find_tuned(Path(self.tuned), row.tuned_as or row.name, data) if self.is_tuned(row) else None
+
+    def plan(self, row: Row, data: str, seed: int, device: str) -> Plan:
+        """The plan of a row on a data set, with the settings that were chosen for it."""
+        plan, tuned = self.untuned_plan(row, data, seed, device), self.choice(row, data)
+        if tuned is None:
+            return plan
+        if (tuned.tuning, tuned.select) != (self.tuning, plan.settings.select):
+            raise DiffmgError(
+                f"settings of a table are all chosen in one way, here {self.tuning} by {plan.settings.select}, but got "
+                f"{tuned.tuning} by {tuned.select} for {tuned.method} on {data}; remove its line in {self.tuned!r} "
+                "to choose anew"
+            )
+        return tuned.applied(plan)
+
+    def untuned_plan(self, row: Row, data: str, seed: int, device: str) -> Plan:
+        """The plan of a row on a data set, before tuning."""
+        method: Given | str = row.method or row.name
+        if row.published:
+            published = published_for(data)
+            if published is None:
+                raise DiffmgError(f"row {row.name!r} needs published meta graphs, but got {data!r}, which has none")
+            method = Given(published.metagraphs)
+        settings, repeats = {**self.settings, **row.settings}, row.seeds or self.seeds
+        return make_plan(Source(data), method, row.options, settings, repeats=repeats, seed=seed, device=device)
+
+    def part(self, data: Sequence[str], methods: Sequence[str], seeds: int | None) -> Table:
+        """Only these data sets and rows (all where none is named), with another number of seeds."""
+        _check_known("data set", data, self.data)
+        _check_known("method", methods, [row.name for row in self.methods])
+        kept = tuple(row for row in self.methods if not methods or row.name in methods)
+        if seeds is not None:
+            kept = tuple(replace(row, seeds=None) for row in kept)
+        return replace(
+            self,
+            data=tuple(d for d in self.data if not data or d in data),
+            methods=kept,
+            paper=_of(kept, self.paper),
+            reruns={who: _of(kept, rows) for who, rows in self.reruns.items()},
+            seeds=self.seeds if seeds is None else seeds,
+        )
+
+
+def _check_known(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise unknown(f"{what} of this table:", name, known)
+
+
+def _of(kept: Sequence[Row], rows: Mapping[str, Any]) -> dict[str, Any]:
+    return {row.name: rows[row.name] for row in kept if row.name in rows}
+
+
+def read_table(path: Path) -> Table:
+    """Read a plan file; the file of chosen settings is named from where the plan file is."""
+    what = f"the plan file {str(path)!r}"
+    given = read_toml(path, "the plan file of a table")
+    rows = given.get("methods")
+    if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
+        raise DiffmgError(f"{what}: `methods` must hold a table for each row, but got {rows!r}")
+    given["methods"] = [{**row, "name": name} for name, row in rows.items()]
+    table = from_plain(Table, given, what)
+    return replace(table, tuned=str(path.parent / table.tuned)) if table.tuned else table

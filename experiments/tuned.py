@@ -1,0 +1,81 @@
+"""Settings that tuning chose: one JSON line per method and data set, with how they were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from diffmg.core.codec import from_plain, to_plain
+from diffmg.core.method import MethodSpec
+from diffmg.core.options import check_rules, check_types
+from diffmg.core.plan import Plan
+from diffmg.core.settings import Select, Settings
+from experiments.jsonl import read_lines, write_lines
+
+How = Literal["random", "halving"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How settings are looked for."""
+
+    budget: int = 20
+    """Settings that are tried."""
+    how: How = "random"
+    """Train all to the end, or drop the worse half after a quarter and after half of the epochs (never the base)."""
+    seed: int = 0
+    trainings: int = 1
+    """Trainings of the best quarter, two at least, from seeds of their own; their mean decides, not a lucky seed."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, {"budget >= 1": self.budget >= 1, "trainings >= 1": self.trainings >= 1})
+
+    @property
+    def finalists(self) -> int:
+        """How many are trained more than once."""
+        return min(self.budget, max(2, self.budget // 4))
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was chosen for a method on a data set."""
+
+    method: str
+    data: str
+    tuning: Tuning
+    select: Select
+    """What the settings were chosen by, as epochs are: validation score or loss."""
+    value: float
+    """What was compared: the score, or minus the loss."""
+    val_score: float
+    base_val_score: float
+    """Of the settings it started from."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        Settings().changed(self.settings)
+
+    def applied(self, plan: Plan) -> Plan:
+        """The plan with what was chosen."""
+        method = MethodSpec(plan.method.name, {**plan.method.options, **self.options})
+        return replace(plan, method=method, settings=plan.settings.changed(self.settings))
+
+
+def find_tuned(path: Path, method: str, data: str) -> Tuned | None:
+    """What a file has for a method on a data set."""
+    for line in read_lines(path):
+        if (line.get("method"), line.get("data")) == (method, data):
+            return from_plain(Tuned, line, f"the settings of {method} on {data} in {str(path)!r}")
+    return None
+
+
+def add_tuned(path: Path, tuned: Tuned) -> None:
+    """Put what was chosen into a file, in place of what was chosen before."""
+    lines = {(line["method"], line["data"]): line for line in read_lines(path)}
+    lines[tuned.method, tuned.data] = to_plain(tuned)
+    write_lines(path, (line for _, line in sorted(lines.items())))

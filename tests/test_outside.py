@@ -1,0 +1,73 @@
+"""A task, a method and a data set of a package outside, found by their entry points, without a line changed inside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent / "outside"
+KIT = """
+from diffmg import METHODS, TASKS, load_dataset
+from diffmg.testing import CHECKS, problems
+from diffmg_outside.regression import NodeRegressor
+
+own = METHODS.get("mean_of_neighbours")()
+for problem in (problems()["classification"], load_dataset("houses")):
+    for check in CHECKS:
+        check(own, problem)
+for name in ("gcn", "everything"):
+    for check in CHECKS:
+        check(METHODS.get(name)(), load_dataset("houses"))
+model = NodeRegressor(method="mean_of_neighbours", settings={"max_epochs": 60, "lr": 0.1}).fit(load_dataset("houses"))
+history = model.run_.trained[0]
+assert history.best_epoch > 5, "less error is better, so training must go on"
+assert model.score() < 1.5, model.score()
+print(sorted(TASKS.names()), round(model.score(), 3))
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which the package is installed."""
+    place = tmp_path_factory.mktemp("outside")
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(place), str(SOURCE)]
+    subprocess.run(command, check=True, capture_output=True)
+    return os.environ | {"PYTHONPATH": str(place), "COLUMNS": "200"}
+
+
+def diffmg(environment: dict[str, str], folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "diffmg", *arguments]
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_members_from_outside_are_listed(installed: dict[str, str], tmp_path: Path) -> None:
+    listed = diffmg(installed, tmp_path, "list")
+    for name in ("mean_of_neighbours", "regression", "houses", "NodeRegressor"):
+        assert name in listed
+
+
+def test_they_fit_predict_and_go_through_tables(installed: dict[str, str], tmp_path: Path) -> None:
+    short = ["--method", "mean_of_neighbours", "-smax_epochs=30", "-slr=0.1"]
+    diffmg(installed, tmp_path, "fit", "houses", "--out", "run", *short)
+    head, *rows = diffmg(installed, tmp_path, "predict", "run").splitlines()
+    assert (head, len(rows)) == ("house,number", 200)
+    assert "mae" in diffmg(installed, tmp_path, "score", "run")
+    diffmg(installed, tmp_path, "export", "houses", "tables")
+    diffmg(installed, tmp_path, "fit", "tables/network.toml", "--out", "again", *short)
+    answers = dict(line.split(",") for line in diffmg(installed, tmp_path, "predict", "again").splitlines()[1:])
+    for row in rows:
+        house, number = row.split(",")
+        assert float(answers[house]) == pytest.approx(float(number), abs=0.05)
+
+
+def test_they_pass_the_kit(installed: dict[str, str]) -> None:
+    done = subprocess.run([sys.executable, "-c", KIT], env=installed, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("['classification', 'recommendation', 'regression']")

@@ -1,0 +1,279 @@
+"""The pages of the site: their code runs, their links lead somewhere, their tables name everything registered.
+
+A Python block without a title runs, and so does every command of a `bash` block; a block with a title is a file of that
+name. `text title="output"` is what the block before it prints. Comments before a block say more: `not run: WHY`,
+`exit code: N`. All blocks of a page run in one process and one folder, on small data.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import io
+import os
+import re
+import runpy
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import diffmg
+from diffmg.core.method import METHODS
+from diffmg.core.registry import Registry
+from diffmg.core.run import Run
+from diffmg.core.task import TASKS
+from diffmg.datasets import DATASETS
+from diffmg.graph.network import CONVERTERS
+from diffmg.tables.columns import COLUMN_TYPES
+from diffmg.viz import DRAWINGS
+from run_files import diffmg as command
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+REGISTRIES: tuple[Registry, ...] = (METHODS, TASKS, DATASETS, COLUMN_TYPES, DRAWINGS, CONVERTERS)
+ELSEWHERE = {"own_tables.md", "results.md", "performance.md"}
+"""Pages whose blocks other tests run."""
+SMALLER = {"academic": "academic:120", "shop": "shop:160"}
+QUICKER = ("-s", "max_epochs=8", "-s", "dim=8")
+QUICKER_SEARCH = ("-o", "epochs=3")
+BLOCK = re.compile(
+    r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]*)\")?[^\n]*\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+LIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    title: str
+    body: str
+    mark: str
+
+    @property
+    def code(self) -> int:
+        """The exit code that its last command has."""
+        return int(self.mark.removeprefix("exit code: ")) if self.mark.startswith("exit code: ") else 0
+
+
+def blocks(page: Path) -> list[Block]:
+    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [Block(b["language"], b["title"] or "", b["body"], b["mark"] or "") for b in found]
+
+
+def pages() -> list[str]:
+    """The pages of the nav, in order."""
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    return re.findall(r"^ +- (?:[^:\n]+: )?([\w/]+\.md)$", nav, re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    """The hook that fills in the tables."""
+    spec = importlib.util.spec_from_file_location("site_tables", DOCS / "tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder where pages run; what they register or import is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    modules, members = set(sys.modules), [dict(registry._members) for registry in REGISTRIES]
+    yield tmp_path
+    for registry, before in zip(REGISTRIES, members, strict=True):
+        registry._members = before
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+class Page:
+    """Runs the blocks of a page one after another."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, object] = {"__name__": "page"}
+        self.output = ""
+
+    def run(self, block: Block) -> None:
+        if block.mark.startswith("not run: "):
+            return
+        if block.title == "output":
+            assert doctest.OutputChecker().check_output(block.body, self.output, LIKE), self.output
+        elif block.title:
+            path = Path(block.title)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.body, encoding="utf-8")
+            installed(path)
+        elif block.language == "python":
+            self.python(block.body)
+        elif block.language == "bash":
+            self.commands(block)
+
+    def python(self, body: str) -> None:
+        for name, smaller in SMALLER.items():
+            body = body.replace(f'load_dataset("{name}")', f'load_dataset("{smaller}")')
+        out = io.StringIO()
+        with redirect_stdout(out):
+            exec(compile(body, "<page>", "exec", dont_inherit=True), self.names)
+        self.output = out.getvalue()
+
+    def commands(self, block: Block) -> None:
+        lines = block.body.replace("\\\n", " ").splitlines()
+        self.output = ""
+        commands = [words for line in lines if (words := shlex.split(line, comments=True))]
+        for number, words in enumerate(commands, 1):
+            code = self.command(words)
+            assert code == (block.code if number == len(commands) else 0), (words, self.output)
+
+    def command(self, words: list[str]) -> int:
+        """Run one command; what it prints is added to the output."""
+        name, *rest = words
+        if name == "diffmg":
+            answer = command(*quicker(rest), columns="120")
+            self.output += answer.out + answer.err * (answer.code != 0)
+            return answer.code
+        if name == "python":
+            runpy.run_path(rest[0], run_name="__main__")
+        elif name == "cat":
+            self.output += Path(rest[0]).read_text(encoding="utf-8")
+        elif name == "mv":
+            shutil.move(*rest)
+        elif name == "cd":
+            os.chdir(rest[0])
+        else:
+            raise AssertionError(f"a page may run diffmg, python, cat, mv and cd, but got {words}")
+        return 0
+
+
+def quicker(words: list[str]) -> list[str]:
+    """The same command on smaller data, with fewer epochs."""
+    words = [SMALLER.get(word, word) for word in words]
+    if words[0] == "fit":
+        search = not {"-m", "--method", "--metagraph"} & set(words)
+        return [*words, *QUICKER, *(QUICKER_SEARCH if search else ())]
+    if words[0] == "search":
+        return [*words, *QUICKER_SEARCH]
+    return words
+
+
+def installed(pyproject: Path) -> None:
+    """What installing a package does for its entry points: they are written beside it, and looked up anew."""
+    if pyproject.name != "pyproject.toml":
+        return
+    import tomllib
+
+    project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
+    info = Path(f"{project['name'].replace('-', '_')}-{project['version']}.dist-info")
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    lines = [f"[{group}]\n" + "\n".join(f"{n} = {v}" for n, v in of.items()) for group, of in project["entry-points"].items()]
+    (info / "entry_points.txt").write_text("\n\n".join(lines) + "\n")
+    for registry in REGISTRIES:
+        registry._complete = False
+
+
+@pytest.mark.parametrize("name", [name for name in pages() if name not in ELSEWHERE and "/" not in name])
+def test_the_code_of_a_page_runs(name: str, folder: Path) -> None:
+    page, found = Page(), blocks(DOCS / name)
+    for block in found:
+        page.run(block)
+
+
+def test_blocks_of_a_page_are_found() -> None:
+    """A page whose blocks were not found would pass the test above."""
+    kinds = [(b.language, b.title) for b in blocks(DOCS / "nouns.md")]
+    assert kinds.count(("python", "")) >= 10
+    assert kinds.count(("text", "output")) >= 5
+    for page in DOCS.rglob("*.md"):
+        assert page.read_text(encoding="utf-8").count("\n```") >= 2 * len(blocks(page))
+
+
+def test_every_page_is_in_the_nav_and_exists() -> None:
+    written = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    assert len(pages()) == len(set(pages()))
+    assert set(pages()) == written
+
+
+def anchors(text: str) -> set[str]:
+    """Ids of the headings of a page: those given, or as the site makes them."""
+    heads = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    given = {found[1] for head in heads if (found := re.search(r"\{#([\w-]+)\}", head))}
+    return given | {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", head).strip().lower()) for head in heads}
+
+
+def test_links_lead_somewhere(tables: ModuleType) -> None:
+    seen = 0
+    for page in DOCS.rglob("*.md"):
+        for link in LINK.findall(tables.filled(page)):
+            if "://" in link:
+                continue
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.is_relative_to(DOCS), f"{page.name}: {link} leaves the site"
+            assert target.is_file(), f"{page.name}: {link}"
+            assert not anchor or anchor in anchors(tables.filled(target)), f"{page.name}: {link}"
+            seen += 1
+    assert seen > 20
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_every_registered_name_is_in_a_table(registry: Registry, tables: ModuleType) -> None:
+    text = "\n".join(tables.filled(DOCS / name) for name in ("methods.md", "reference/registered.md"))
+    assert registry.names()
+    for name in registry.names():
+        assert re.search(rf"^\| \[?`{name}`", text, re.MULTILINE), f"{registry.kind} {name!r} is in no table"
+
+
+def test_every_option_of_a_method_is_in_its_table(tables: ModuleType) -> None:
+    from dataclasses import fields
+
+    text = tables.filled(DOCS / "methods.md")
+    for name, kind in METHODS.items():
+        section = text.partition(f"{{#{name}}}")[2].partition("\n##")[0]
+        for option in fields(kind):
+            assert f"| `{option.name}` |" in section, (name, option.name)
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md"))
+    for name in diffmg.__all__:
+        if not name.startswith("_"):
+            found = re.findall(rf"^::: (diffmg\.[\w.]+)\.{name}$", text, re.MULTILINE)
+            assert found, f"{name} is not in the reference"
+            assert getattr(sys.modules[found[0]], name) is getattr(diffmg, name)
+
+
+def test_every_command_is_on_its_page() -> None:
+    from diffmg.cli import app
+
+    commands = {c.name or (c.callback.__name__ if c.callback else "") for c in app.registered_commands}
+    commands |= {group.name or "" for group in app.registered_groups}
+    text = (DOCS / "command_line.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^## `(\w+)`$", text, re.MULTILINE)) == commands
+    for name in commands:
+        assert re.search(rf"^diffmg {name}\b", text, re.MULTILINE), f"{name} has no example"
+
+
+def test_every_field_of_a_run_file_is_on_its_page(folder: Path) -> None:
+    from diffmg import FeaturesOnly as _  # noqa: F401
+
+
+def test_pages_ask_for_tables_that_there_are(tables: ModuleType) -> None:
+    asked = {name for page in DOCS.rglob("*.md") for name in tables.PLACE.findall(page.read_text(encoding="utf-8"))}
+    assert asked == set(tables.TABLES)
+    assert Run.__name__ == "Run"
