@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from benchmarks.words import SeveralWords, run_app
 
+from benchmarks.words import SeveralWords, run_app
 from diffmg.cli import common
 from diffmg.cli.common import say
 from experiments import RESULTS, ROOT, TABLES, plan_path
@@ -62,7 +62,6 @@ def _command(name: str) -> Callable[..., None]:
         data_root: common.DataRoot = None,
     ) -> None:
         from benchmarks.documents import fill
-
         from diffmg.core.files import make_folder, write_text
         from experiments.documents import FIGURES, place_for
         from experiments.figures import figures
@@ -169,7 +168,6 @@ def memory(data: Data = None, methods: Methods = None, out: Folder = RESULTS) ->
 def render() -> None:
     """Bring tables and pictures of README.md and docs/results.md up to date; trains nothing."""
     from benchmarks.documents import update
-
     from experiments.documents import done_tables, wanted
 
     for path in update(wanted(ROOT, done_tables()), check=False):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.documents import update
-
 from diffmg.core.plan import Plan
 from diffmg.core.run import Run
 from experiments import RESULTS, ROOT

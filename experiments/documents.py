@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.documents import MARK, fill
-
 from diffmg.core.errors import DiffmgError
 from experiments import RESULTS, TABLES, plan_path
 from experiments.figures import figures

@@ -75,3 +75,8 @@ def test_every_name_that_is_offered_is_there() -> None:
     for name in diffmg.__all__:
         assert getattr(diffmg, name) is not None
     assert dir(diffmg) == sorted(diffmg.__all__)
+
+
+def test_checkers_and_python_see_the_same_names() -> None:
+    stub = Path(diffmg.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    assert set(re.findall(r"^from \S+ import \w+ as (\w+)$", stub, re.MULTILINE)) | {"__version__"} == set(diffmg.__all__)

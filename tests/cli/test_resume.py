@@ -163,7 +163,9 @@ def test_a_run_is_not_resumed_on_other_data(tables: Path, tmp_path: Path, monkey
     monkeypatch.undo()
     answer = diffmg("resume", path)
     assert answer.code == 2
-    assert "error: a run goes on with the data it started on, but got others: edges of paper -written_by->" in answer.err
+    assert (
+        "error: a run goes on with the data it started on, but got others: edges of paper -written_by->" in answer.err
+    )
     assert read(path)["status"] == "interrupted"
 
 

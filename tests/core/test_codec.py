@@ -151,7 +151,7 @@ def test_nothing_is_coerced_and_the_place_is_told(change: dict[str, Any], words:
 
 @pytest.mark.parametrize("data", [None, [], "text", 3])
 def test_what_is_no_table_is_told(data: object) -> None:
-    with pytest.raises(DiffmgError, match="the tree: .*table"):
+    with pytest.raises(DiffmgError, match=r"the tree: .*table"):
         read(data)
 
 

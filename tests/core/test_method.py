@@ -83,7 +83,7 @@ def test_a_class_that_is_not_registered_has_no_name() -> None:
     class Mine(Given):
         """Forgot to register."""
 
-    with pytest.raises(DiffmgError, match="registered.*Mine"):
+    with pytest.raises(DiffmgError, match=r"registered.*Mine"):
         _ = Mine(DATASETS.get("shop").planted).name
 
 

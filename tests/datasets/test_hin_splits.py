@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from diffmg.datasets import DATASETS
-from diffmg.datasets._hin import HinDataset, authors_split
+from diffmg.datasets._hin import HinDataset
 from diffmg.tasks.ratings import Ratings, fresh_split
+from experiments.data.convert import authors_split
 from protocol import PARTS, assert_follows_the_protocol, codes
 from real_data import needs_data
 
@@ -18,7 +19,7 @@ def real(name: str) -> tuple[HinDataset, Ratings]:
     dataset = DATASETS.get(name)(name)
     assert isinstance(dataset, HinDataset)
     root = Path(os.environ["DIFFMG_DATA"])
-    return dataset, dataset._ratings(root / dataset.folder / dataset.ratings)
+    return dataset, dataset.read_ratings(root / dataset.folder / dataset.ratings)
 
 
 @needs_data

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from experiments.results import Cell, StoredRun
-
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.method import MethodSpec
 from diffmg.core.plan import Plan, Source
 from diffmg.core.run import Candidate, Data, Run, Trained
+from experiments.results import Cell, StoredRun
 
 DATA = Data("classification", "macro_f1", ("author",), "0123", {"author": "4"}, {"nodes": {"author": 4}})
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_cells import cell_of, run_of
+
+from experiments import check
 from experiments.check import faults, problems
 from experiments.documents import Done
 from experiments.results import Key, Results, StoredRun, mark_of
 from experiments.spec import Row, Table
-from made_cells import cell_of, run_of
-
-from experiments import check
 
 RUN = run_of(0.5, 0.75)
 TABLE = Table("t", "accuracy", ("acm",), 2, (Row("gcn", options={"layers": 3}),), paper={"gcn": {"acm": (90.0, 0.5)}})
@@ -40,13 +40,8 @@ def test_runs_that_are_missing_or_of_another_plan_are_faults() -> None:
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository whose pages are up to date and whose only claim holds."""
-    done = {
-        "classification": Done(
-            replace(TABLE, paper={"diffmg": {}}, methods=(*TABLE.methods, Row("diffmg")), data=()), {}
-        ),
-        "recommendation": Done(replace(TABLE, paper={"diffmg": {}}, methods=(Row("diffmg"),), data=()), {}),
-        "cost": Done(TABLE, {("gcn", "acm"): cell_of(RUN)}),
-    }
+    empty = Done(Table("t", "accuracy", (), 1, (Row("diffmg"),), paper={"diffmg": {}}), {})
+    done = {"classification": empty, "recommendation": empty, "cost": Done(TABLE, {("gcn", "acm"): cell_of(RUN)})}
     monkeypatch.setattr(check, "done_tables", lambda _folder: done)
     monkeypatch.setattr(check, "CLAIMS", {"it is so": lambda s: s.done["cost"].cells["gcn", "acm"].mean > 0.5})
     (tmp_path / "docs").mkdir()

@@ -3,10 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from made_cells import cell
+
 from experiments.claims import CLAIMS, Scores, unfounded
 from experiments.documents import Done
 from experiments.spec import Row, Table
-from made_cells import cell
 
 SCORES = Scores(
     {

@@ -7,12 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.results import Results
-from experiments.runner import done_cells
-from experiments.spec import read_table
-from experiments.tables import markdown, percent
-from experiments.tuned import Tuning, find_tuned
-from experiments.tuning import chosen, tune
 
 from diffmg.cli import common
 from diffmg.core.method import MethodSpec
@@ -20,6 +14,12 @@ from diffmg.core.plan import Plan, Source
 from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
 from experiments import TABLES, check, documents, memory, seeds
+from experiments.results import Results
+from experiments.runner import done_cells
+from experiments.spec import read_table
+from experiments.tables import markdown, percent
+from experiments.tuned import Tuning, find_tuned
+from experiments.tuning import chosen, tune
 from run_files import diffmg, read
 
 Command = Callable[..., Any]

@@ -3,12 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiments.documents import SUMMARY, Done, place_for, summary, wanted
-from experiments.spec import Row, Table
 from made_cells import cell
 
 from diffmg.core.errors import DiffmgError
 from experiments import TABLES, plan_path
+from experiments.documents import SUMMARY, Done, place_for, summary, wanted
+from experiments.spec import Row, Table
 
 PAGE = "before\n<!-- table: {} -->\nold\n<!-- end -->\nafter\n"
 PAPER = {"diffmg": {"acm": (92.65, 0.15)}}

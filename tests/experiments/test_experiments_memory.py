@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.memory import measure, memory_table, peak_bytes
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.method import METHODS
 from experiments import memory
+from experiments.memory import measure, memory_table, peak_bytes
 
 
 def test_a_process_of_its_own_tells_its_peak(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,7 +24,7 @@ def test_a_process_of_its_own_tells_its_peak(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(memory.subprocess, "run", answer)
     assert peak_bytes("mlp", "academic:120") == 123000
     assert asked == [[sys.executable, "-m", "experiments.memory", "mlp", "academic:120"]]
-    with pytest.raises(DiffmgError, match="popularity on academic:120 .*cannot"):
+    with pytest.raises(DiffmgError, match="popularity on academic:120"):
         peak_bytes("popularity", "academic:120")
 
 

@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from experiments.parallel import MakeWatch, Task, do_all
 
 from diffmg.core.errors import DiffmgError
 from diffmg.training import Quiet
 from experiments import parallel
+from experiments.parallel import MakeWatch, Task, do_all
 
 
 @pytest.fixture

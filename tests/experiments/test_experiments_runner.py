@@ -10,12 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.jsonl import read_lines
-from experiments.results import Cell, Results
-from experiments.runner import done_cells, run_table
-from experiments.spec import Row, Table
-from experiments.tuned import Tuned, Tuning, find_tuned
-from experiments.tuning import chosen, tune
 
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.plan import Plan
@@ -25,6 +19,12 @@ from diffmg.runs.runner import run
 from diffmg.runs.sources import open_problem
 from diffmg.training import Quiet
 from experiments import parallel, runner, spec
+from experiments.jsonl import read_lines
+from experiments.results import Cell, Results
+from experiments.runner import done_cells, run_table
+from experiments.spec import Row, Table
+from experiments.tuned import Tuned, Tuning, find_tuned
+from experiments.tuning import chosen, tune
 from run_files import At
 
 QUICK = {"dim": 8, "max_epochs": 4, "patience": None}
@@ -211,7 +211,7 @@ def test_curves_keep_the_training_of_median_seconds(tmp_path: Path, monkeypatch:
 SLOW = {"dim": 8, "max_epochs": 15, "patience": None, "lr": 1e-7}
 """Learns so little that what is drawn is better."""
 TUNED_ROWS = (
-    Row("gat", options={"heads": 2}),
+    Row("mlp"),
     Row("twin", "random", {"search_seeds": 1}, tuned_as="drawn"),
     Row("drawn", "random", {"search_seeds": 1}),
 )
@@ -226,7 +226,7 @@ def test_settings_are_chosen_first_and_once(tmp_path: Path, monkeypatch: pytest.
     told: list[str] = []
     table, path = tuned_table(tmp_path), tmp_path / "tuned.jsonl"
     cells = ran(table, tmp_path, watch=telling(told))
-    assert told[:2] == ["settings of gat on academic:120", "settings of drawn on academic:120"]
+    assert told[:2] == ["settings of mlp on academic:120", "settings of drawn on academic:120"]
     assert sorted(told[2:]) == sorted(f"{row.name} on academic:120" for row in TUNED_ROWS)
     for row in (TUNED_ROWS[0], TUNED_ROWS[2]):
         plan = table.untuned_plan(row, "academic:120", 0, "cpu")
@@ -237,7 +237,7 @@ def test_settings_are_chosen_first_and_once(tmp_path: Path, monkeypatch: pytest.
             assert {setting: getattr(used.settings, setting) for setting in best.settings} == best.settings
             assert used.method.options == plan.method.options | best.options
             assert used.settings.dim == 8
-    assert cells["gat", "academic:120"].runs[0].plan.settings.lr != SLOW["lr"]
+    assert cells["mlp", "academic:120"].runs[0].plan.settings.lr != SLOW["lr"]
     before = path.read_bytes()
     monkeypatch.setattr(runner, "tune", None)
     assert ran(table, tmp_path) == cells

@@ -4,15 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiments.jsonl import read_lines, write_lines
-from experiments.runner import done_cells
-from experiments.seeds import seeds_sheet, seeds_table, train_seeds
-from experiments.tables import percent
 
 from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph
 from diffmg.core.schema import Relation
 from diffmg.datasets import Published, load_dataset
 from experiments import seeds, spec
+from experiments.jsonl import read_lines, write_lines
+from experiments.runner import done_cells
+from experiments.seeds import seeds_sheet, seeds_table, train_seeds
+from experiments.tables import percent
 
 DATA = "academic:120"
 PAPER = {DATA: (90.0, 0.5)}

@@ -4,9 +4,9 @@ import math
 from pathlib import Path
 
 import pytest
-from experiments.jsonl import read_lines, write_lines
 
 from diffmg.core.errors import DiffmgError
+from experiments.jsonl import read_lines, write_lines
 
 
 def test_what_was_written_is_read_one_record_a_line(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiments.jsonl import read_lines, write_lines
-from experiments.results import Key, Results, StoredRun, mark_of
 from made_cells import cell, cell_of, run_of
 
 from diffmg.core.engine import Engine
@@ -18,6 +16,8 @@ from diffmg.core.plan import Plan, Source
 from diffmg.core.run import Candidate
 from diffmg.core.settings import Settings
 from experiments import RESULTS
+from experiments.jsonl import read_lines, write_lines
+from experiments.results import Key, Results, StoredRun, mark_of
 
 PLAN = Plan(MethodSpec("gcn"), Source("acm"))
 KEY = Key("gcn", "acm", False, "0123abcd")

@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.jsonl import read_lines
-from experiments.spec import Row, Table, read_table
-from experiments.tuned import Tuned, Tuning, add_tuned
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.method import METHODS, MethodSpec
@@ -16,6 +13,9 @@ from diffmg.core.settings import Settings
 from diffmg.methods.given import Given
 from diffmg.runs.sources import published_for
 from experiments import TABLES, plan_path
+from experiments.jsonl import read_lines
+from experiments.spec import Row, Table, read_table
+from experiments.tuned import Tuned, Tuning, add_tuned
 
 PAPER = {name: read_table(plan_path(name)) for name in TABLES}
 ROWS = "metapath2vec gcn gat han magnn gtn hgt diffmg"

@@ -4,12 +4,12 @@ import statistics
 from dataclasses import replace
 
 import pytest
-from experiments.spec import Row, Table
-from experiments.tables import MISSING, Cells, Sheet, markdown, search_seconds, sheets
 from made_cells import cell, cell_of, run_of
 
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.run import Candidate
+from experiments.spec import Row, Table
+from experiments.tables import MISSING, Cells, Sheet, markdown, search_seconds, sheets
 
 TABLE = Table(
     "a title",

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.jsonl import read_lines, write_lines
-from experiments.tuned import Tuned, Tuning, add_tuned, find_tuned
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.method import METHODS, MethodSpec
 from diffmg.core.plan import Plan, Source
 from diffmg.core.settings import Settings
+from experiments.jsonl import read_lines, write_lines
+from experiments.tuned import Tuned, Tuning, add_tuned, find_tuned
 
 GAT = Tuned("gat", "acm", Tuning(7, "halving", 9, 2), "loss", -0.5, 0.75, 0.5, {"lr": 0.02}, {"layers": 3})
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from experiments.tuned import How, Tuning
-from experiments.tuning import DECAYS, DROPOUTS, RATES, Trial, chosen, trials_sheet, tune
 from torch import Tensor
 
 from diffmg.core.errors import DiffmgError
@@ -24,6 +22,8 @@ from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
 from diffmg.training import Epoch, Job, ModelTraining, Quiet
 from experiments import tuning as module
+from experiments.tuned import How, Tuning
+from experiments.tuning import DECAYS, DROPOUTS, RATES, Trial, chosen, trials_sheet, tune
 
 BASE = Settings(dim=8, max_epochs=8, patience=None)
 MLP = Plan(MethodSpec("mlp"), settings=BASE, device="cpu")

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 
 import oracle
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
+from diffmg.graph.fingerprint import graph_digests
 from diffmg.graph.network import HeteroGraph
+from diffmg.graph.sparse import FixedMatrix
 from worlds import World, worlds
 
 AB, BA, AA = Relation("a", "r", "b"), Relation("b", "s", "a"), Relation("a", "t", "a")
@@ -18,6 +23,10 @@ SIZES = {"a": 3, "b": 2}
 
 def graph_of(edges: dict, **more) -> HeteroGraph:
     return HeteroGraph.build(SIZES, edges, **more)
+
+
+def dense(matrix: torch.Tensor | FixedMatrix) -> torch.Tensor:
+    return matrix.forward.to_dense() if isinstance(matrix, FixedMatrix) else matrix
 
 
 def matrix_of(graph: HeteroGraph, relation: Relation) -> np.ndarray:
@@ -248,3 +257,48 @@ def test_features_may_be_read_only():
 def test_world_of_one_node():
     world = World({"a": 1}, {AA: np.array([[0], [0]])})
     assert matrix_of(world.graph(), AA).tolist() == [[1.0]]
+
+
+@given(worlds(), st.integers(0, 99))
+def test_permuted_nodes_keep_their_edges_features_and_ids(world, seed):
+    graph, rng = world.graph(), np.random.default_rng(seed)
+    graph = replace(graph, ids={t: np.arange(n) * 10 for t, n in graph.num_nodes.items()})
+    orders = {t: rng.permutation(n) for t, n in graph.num_nodes.items() if rng.random() < 0.8}
+    there = graph.permuted(orders)
+    place = {t: orders.get(t, np.arange(n)) for t, n in graph.num_nodes.items()}
+    for t, ids in graph.ids.items():
+        assert there.ids[t].tolist() == ids[place[t]].tolist()
+    for t, features in graph.features.items():
+        assert torch.equal(dense(there.features[t]), dense(features)[torch.from_numpy(place[t])])
+    for r, matrix in graph.adjacency.items():
+        wanted = matrix.toarray()[place[r.target]][:, place[r.source]]
+        np.testing.assert_array_equal(there.adjacency[r].toarray(), wanted)
+        assert there.adjacency[r].nnz == matrix.nnz
+        mine, theirs = graph.propagation[r], there.propagation[r]
+        product = dense(mine.matrix).numpy()[place[r.target]][:, place[r.source]]
+        np.testing.assert_allclose(dense(theirs.matrix).numpy(), product, rtol=1e-6)
+        if mine.keep is not None:
+            np.testing.assert_allclose(theirs.keep, mine.keep[torch.from_numpy(place[r.target])], rtol=1e-6)
+
+
+@given(worlds(), st.integers(0, 99))
+def test_permuting_back_gives_the_network_again(world, seed):
+    graph, rng = world.graph(), np.random.default_rng(seed)
+    orders = {t: rng.permutation(n) for t, n in graph.num_nodes.items()}
+    back = graph.permuted(orders).permuted({t: np.argsort(order) for t, order in orders.items()})
+    assert graph_digests(back) == graph_digests(graph)
+
+
+def test_no_order_is_no_change():
+    graph = graph_of({AB: [[0], [0]]})
+    assert graph.permuted({}) is graph
+
+
+def test_the_text_of_a_network_is_short_and_has_the_counts():
+    text = repr(graph_of({AB: [[0, 1], [0, 1]]}, features={"a": np.ones((3, 4))}))
+    assert all(part in text for part in ("a: 3 nodes, 4 features", "b: 2 nodes, no features", "a -r-> b: 2 edges"))
+    types = {f"t{i}": 1 for i in range(40)}
+    many = HeteroGraph.build(types, {(f"t{i}", f"r{i}", f"t{i + 1}"): [[0], [0]] for i in range(39)})
+    assert len(repr(many).splitlines()) <= 15
+    assert "40 node types, 39 relations" in repr(many)
+    assert "... 67 more" in repr(many)

@@ -267,6 +267,22 @@ def test_any_ratings_and_weights_given_twice(given_rows: tuple[Table, Table], we
     assert_same(*(problem_from_tables(description, {"rated": table}) for table in given_rows))
 
 
+def test_the_mean_of_ratings_is_the_same_to_the_bit() -> None:
+    """0.1 + 0.2 + 0.3 is more than 0.3 + 0.2 + 0.1: a third of the one is above 0.2, of the other below."""
+    rest = [(user, item, float(item)) for user in "uvw" for item in range(6)]
+    found = []
+    for stars in ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1)):
+        rows = [*(("x", 7, star) for star in stars), *rest]
+        table = dict(zip(("user", "item", "stars"), map(list, zip(*rows, strict=True)), strict=True))
+        description = Description(
+            {"user": NodeTable(), "item": NodeTable()},
+            {"rated": RelationTable("rated", ("user", "user"), ("item", "item"))},
+            RecommendationSpec("rated", "stars", 0.2),
+        )
+        found.append(problem_from_tables(description, {"rated": table}))
+    assert_same(*found)
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-1e6, 1e6)), min_size=12, max_size=30), orders)
 def test_any_columns_with_ties(rows: list[tuple[str, float]], rng: random.Random) -> None:
     table = {

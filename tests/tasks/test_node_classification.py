@@ -8,7 +8,8 @@ from torch.nn import functional
 
 from diffmg.core.errors import DiffmgError
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks import NodeClassification
+from diffmg.tables import export_tables, read_problem
+from diffmg.tasks import NodeClassification, Problem
 
 LABELS = [0, 1, 2, 0, 1, 2, -1]
 SPLIT = {"train": [0, 1, 2], "val": [3, 4], "test": [5]}
@@ -173,10 +174,109 @@ def test_number_of_names_equals_number_of_columns():
         task_of(MANY, classes=["a", "b", "c"])
 
 
-@pytest.mark.parametrize("changes", [{"labels": [1, 0, 2, 0, 1, 2, -1]}, {"val": [3]}, {"test": []}])
-def test_fingerprint_tells_labels_and_split_apart(changes):
-    assert task_of().fingerprint() == task_of().fingerprint()
-    assert task_of(**changes).fingerprint() != task_of().fingerprint()
+def differing(
+    one: NodeClassification, other: NodeClassification, order: dict[str, np.ndarray] | None = None
+) -> set[str]:
+    before, now = one.digests({}), other.digests(order or {})
+    assert before.keys() == now.keys()
+    return {name for name in before if before[name] != now[name]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({}, set()),
+        ({"labels": [1, 0, 2, 0, 1, 2, -1]}, {"labels"}),
+        ({"val": [3]}, {"split, val"}),
+        ({"test": []}, {"split, test"}),
+        ({"metric": "accuracy"}, {"metric"}),
+        ({"classes": ["a", "b", "c"]}, {"classes"}),
+        ({"train": [2, 1, 0]}, set()),
+    ],
+    ids=str,
+)
+def test_digests_say_what_differs(changes, parts):
+    assert differing(task_of(), task_of(**changes)) == parts
+
+
+ORDER = np.array([6, 2, 0, 4, 1, 3, 5])
+
+
+@pytest.mark.parametrize("labels", [LABELS, MANY], ids=["one label", "several"])
+def test_a_permuted_task_is_the_same_on_permuted_nodes(labels):
+    task, logits = task_of(labels), logits_of(3 if labels is LABELS else 2)
+    there = task.permuted({"paper": ORDER, "author": np.array([1, 0])})
+    assert there.labels.tolist() == np.array(labels)[ORDER].tolist()
+    for part in SPLIT:
+        assert ORDER[there.parts[part].numpy()].tolist() == SPLIT[part]
+        assert torch.equal(there.loss((logits[torch.from_numpy(ORDER)],), part), task.loss((logits,), part))
+    assert differing(task, there, {"paper": np.argsort(ORDER)}) == set()
+    assert differing(task, there) != set()
+    assert task.permuted({"author": np.array([1, 0])}) is task
+
+
+def test_counts_of_each_class_by_part():
+    assert task_of(classes=["a", "b", "c"]).counts() == {
+        "train": {"a": 1, "b": 1, "c": 1},
+        "val": {"a": 1, "b": 1, "c": 0},
+        "test": {"a": 0, "b": 0, "c": 1},
+    }
+    assert task_of(MANY, classes=["x", "y"]).counts()["train"] == {"x": 2, "y": 2}
+
+
+def graph_with_ids() -> HeteroGraph:
+    ids = {"paper": [f"p{i}" for i in range(7)]}
+    return HeteroGraph.build({"paper": 7, "author": 2}, {("author", "writes", "paper"): [[0], [0]]}, ids=ids)
+
+
+def test_answers_hold_ids_classes_and_probabilities():
+    task, logits = task_of(classes=["a", "b", "c"]), logits_of(3)
+    answers = task.answers((logits,), graph_with_ids(), ["p5", "p0"])
+    chances = task.probabilities(logits[[5, 0]]).numpy()
+    assert list(answers.columns) == ["paper", "class", "p(a)", "p(b)", "p(c)"]
+    assert answers["paper"].tolist() == ["p5", "p0"]
+    assert answers["class"].tolist() == [("a", "b", "c")[i] for i in chances.argmax(axis=1)]
+    np.testing.assert_array_equal(np.stack([answers[f"p({c})"] for c in "abc"], axis=1), chances)
+    assert len(task.answers((logits,), graph_with_ids())) == 7
+
+
+def test_answers_of_several_labels_are_words():
+    task = task_of(MANY, classes=["x", "y"])
+    logits = torch.tensor([[1.0, 1.0], [-1.0, 2.0], [-1.0, -1.0], [1.0, -1.0]]).repeat(2, 1)[:7]
+    answers = task.answers((logits,), graph_with_ids(), ["p0", "p1", "p2", "p3"])
+    assert answers["class"].tolist() == ["x y", "y", "", "x"]
+
+
+def test_answers_to_ids_and_options_that_are_not_there():
+    with pytest.raises(DiffmgError, match="p9"):
+        task_of().answers((logits_of(3),), graph_with_ids(), ["p9"])
+    with pytest.raises(DiffmgError, match="'k'"):
+        task_of().answers((logits_of(3),), graph_with_ids(), k=3)
+
+
+@pytest.mark.parametrize("labels", [LABELS, MANY], ids=["one label", "several"])
+def test_what_is_exported_is_read_again(labels, tmp_path):
+    problem = Problem(graph_with_ids(), task_of(labels, metric="accuracy"))
+    again = read_problem(export_tables(problem, tmp_path / "it"))
+    assert again.task.digests({}) == problem.task.digests({}) | {"classes": again.task.digests({})["classes"]}
+    assert len(again.task.classes) == len(problem.task.classes)
+
+
+@pytest.mark.parametrize("labels", [LABELS, MANY], ids=["one label", "several"])
+def test_other_test_labels_change_the_test_part_alone(labels):
+    task = task_of(labels)
+    other = task.with_other_test_labels()
+    same = torch.ones(7, dtype=torch.bool)
+    same[task.parts["test"]] = False
+    assert torch.equal(other.labels[same], task.labels[same])
+    assert not torch.equal(other.labels, task.labels)
+    assert other.check(graph_of(7)) is None
+
+
+def test_the_text_of_a_task_is_short():
+    text = repr(task_of(classes=["a", "b", "c"]))
+    assert len(text.splitlines()) <= 15
+    assert all(part in text for part in ("paper", "train 3", "macro_f1", "a, b, c"))
 
 
 def test_moves_as_a_whole():

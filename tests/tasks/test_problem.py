@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
@@ -76,3 +79,20 @@ def test_meta_graphs_must_fit_the_network(recommendation):
     stranger = MetaGraph("user", ((Relation("item", "sold_to", "user"), IDENTITY),))
     with pytest.raises(DiffmgError, match="unknown relation 'item -sold_to-> user'"):
         recommendation.arranged((stranger, Shop.planted[1]))
+
+
+def test_a_permuted_problem_trains_to_the_same_scores(problem, quick):
+    rng = np.random.default_rng(0)
+    orders = {t: rng.permutation(n) for t, n in problem.graph.num_nodes.items()}
+    metagraphs = Academic.planted if len(problem.task.target_types) == 1 else Shop.planted
+    there = problem.permuted(orders)
+    jobs = [Training(p, metagraphs, replace(quick, dropout=0.0), 0) for p in (problem, there)]
+    plain, other = (torch.tensor([r.train_loss for r in run(job)]) for job in jobs)
+    torch.testing.assert_close(other, plain, rtol=1e-3, atol=0)
+    assert problem.permuted({}) is problem
+
+
+def test_the_text_of_a_problem_is_short(problem):
+    text = repr(problem)
+    assert len(text.splitlines()) <= 15
+    assert all(t in text for t in (problem.task.kind, *problem.task.target_types))

@@ -15,7 +15,9 @@ from torch.nn.functional import logsigmoid
 import diffmg.tasks.recommendation as module
 from diffmg.core.errors import DiffmgError
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks import Recommendation
+from diffmg.runs.provenance import data_of
+from diffmg.tables import export_tables, read_problem
+from diffmg.tasks import Problem, Recommendation
 from diffmg.tasks.pairs import Pairs
 
 SHAPE = (4, 5)
@@ -287,22 +289,93 @@ def test_a_part_of_negatives_alone_has_no_ranking():
     assert "recall@20" not in task.final_scores(outputs(), "test")
 
 
+def differing(one: Recommendation, other: Recommendation, order: dict[str, np.ndarray] | None = None) -> set[str]:
+    before, now = one.digests({}), other.digests(order or {})
+    assert before.keys() == now.keys()
+    return {name for name in before if before[name] != now[name]}
+
+
 @pytest.mark.parametrize(
-    "other",
+    ("other", "parts"),
     [
-        lambda: task_of(seen=SEEN),
-        lambda: task_of(POSITIVES | {"test": [[0, 4]]}),
-        lambda: task_of(NEGATIVES, POSITIVES),
+        (task_of(), set()),
+        (task_of({p: rows[::-1] for p, rows in POSITIVES.items()}), set()),
+        (task_of(seen=SEEN), {"seen"}),
+        (task_of(POSITIVES | {"test": [[0, 4]]}), {"split, test"}),
+        (task_of(POSITIVES | {"val": NEGATIVES["val"]}, NEGATIVES | {"val": POSITIVES["val"]}), {"split, val"}),
+        (task_of(metric="average_precision"), {"metric"}),
+        (task_of(k=3), {"metric"}),
+        (task_of(exempt=("views",)), {"exempt"}),
     ],
+    ids=["same", "order of pairs", "seen", "pairs", "labels", "metric", "k", "exempt"],
 )
-def test_fingerprint_tells_pairs_labels_and_seen_apart(other):
-    assert task_of().fingerprint() == task_of().fingerprint()
-    assert other().fingerprint() != task_of().fingerprint()
+def test_digests_say_what_differs(other, parts):
+    assert differing(task_of(), other) == parts
 
 
-def test_order_of_pairs_does_not_matter():
-    flipped = task_of({p: rows[::-1] for p, rows in POSITIVES.items()})
-    assert flipped.fingerprint() == task_of().fingerprint()
+def test_a_permuted_task_is_the_same_on_permuted_nodes():
+    task, (users, items) = task_of(seen=SEEN, k=2), outputs()
+    order = {"user": np.array([2, 0, 3, 1]), "item": np.array([4, 1, 0, 3, 2])}
+    there = task.permuted(order)
+    towers = users[torch.from_numpy(order["user"])], items[torch.from_numpy(order["item"])]
+    for part in POSITIVES:
+        mine, theirs = task.final_scores((users, items), part), there.final_scores(towers, part)
+        assert {n: float(s) for n, s in theirs.items()} == pytest.approx({n: float(s) for n, s in mine.items()})
+        assert float(there.loss(towers, part)) == pytest.approx(float(task.loss((users, items), part)))
+    assert differing(task, there, {t: np.argsort(o) for t, o in order.items()}) == set()
+    assert {"seen", "split, train"} <= differing(task, there)
+    assert differing(task, task.permuted({"city": np.array([0])})) == set()
+
+
+def graph_with_ids() -> HeteroGraph:
+    ids = {"user": ["ann", "bob", "cid", "dan"], "item": [50, 40, 30, 20, 10]}
+    return HeteroGraph.build({"user": 4, "item": 5}, {BUYS: np.array(SEEN).T}, ids=ids)
+
+
+def test_answers_are_the_best_items_of_each_user_by_id():
+    task, graph = task_of(seen=SEEN), graph_with_ids()
+    answers = task.answers(outputs(), graph, ["dan", "ann"], k=2)
+    items, scores = task.top(outputs(), np.array([3, 0]), 2, task.known())
+    assert list(answers.columns) == ["user", "rank", "item", "score"]
+    assert answers["user"].tolist() == ["dan", "dan", "ann", "ann"]
+    assert answers["rank"].tolist() == [1, 2, 1, 2]
+    assert answers["item"].tolist() == graph.ids["item"][items.ravel()].tolist()
+    assert answers["score"].tolist() == scores.ravel().tolist()
+
+
+def test_answers_leave_out_what_was_seen_unless_told_otherwise():
+    task, graph = task_of(seen=SEEN), graph_with_ids()
+    known = {(u, i) for u, i in zip(*task.known().nonzero(), strict=True)}
+    named = {(graph.ids["user"][u], graph.ids["item"][i]) for u, i in known}
+    answers = task.answers(outputs(), graph, k=5)
+    assert not named & set(zip(answers["user"], answers["item"], strict=True))
+    assert len(answers) == 4 * 5 - len(known)
+    assert len(task.answers(outputs(), graph, k=5, exclude_seen=False)) == 20
+    with pytest.raises(DiffmgError, match="k=0"):
+        task.answers(outputs(), graph, k=0)
+
+
+def test_counts_of_each_label_by_part():
+    assert task_of().counts() == {
+        "train": {"negative": 3, "positive": 2},
+        "val": {"negative": 1, "positive": 2},
+        "test": {"negative": 2, "positive": 3},
+    }
+
+
+def test_what_is_exported_is_read_again(tmp_path):
+    task = Recommendation.build("user", "item", SHAPE, POSITIVES, NEGATIVES | {"train": [[1, 1]]}, seen=SEEN, k=3)
+    problem = Problem(graph_with_ids(), task)
+    assert data_of(read_problem(export_tables(problem, tmp_path / "it"))) == data_of(problem)
+
+
+def test_other_test_labels_change_the_test_part_alone():
+    assert differing(task_of(), task_of().with_other_test_labels()) == {"split, test"}
+
+
+def test_the_text_of_a_task_is_short():
+    assert len(repr(task_of()).splitlines()) <= 15
+    assert all(part in repr(task_of()) for part in ("user and item", "train 5", "auc", "4 users, 5 items"))
 
 
 def test_moves_as_a_whole():

@@ -36,10 +36,10 @@ for command in (
     use.recommend,
     show.show,
     show.report,
+    datasets.datasets,
 ):
     app.command()(command)
 app.command("list")(listing.list_all)
-app.add_typer(datasets.app, name="datasets")
 
 
 @app.callback()

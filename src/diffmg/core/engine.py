@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from diffmg.core.codec import check_names
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Bounds, Checked
 
 Storage = Literal["float32", "bfloat16"]
 
 
 @dataclass(frozen=True)
-class Engine:
+class Engine(Checked):
     """Switches of the engine; the defaults are the fastest that change nothing but rounding."""
 
     fused: bool = True
@@ -22,12 +22,8 @@ class Engine:
     """On a GPU, whole epochs captured once and replayed without the host."""
     storage: Storage = "float32"
     """How states are kept, from the first to the last; sums are always made in float32."""
-    columns: int = 0
+    columns: Annotated[int, Bounds(0)] = 0
     """So many columns of the states at a time, recomputed for the backward pass: less memory, more time; 0 for all."""
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"columns >= 0": self.columns >= 0})
 
     @classmethod
     def of(cls, switches: Mapping[str, Any]) -> Engine:

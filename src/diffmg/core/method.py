@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from diffmg.core.codec import check_names, from_plain, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
+from diffmg.core.options import Checked
 from diffmg.core.registry import Registry
 from diffmg.core.settings import Settings
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from diffmg.training.job import Search
 
 
-class Method(ABC):
+class Method(Checked, ABC):
     """Frozen options, a search, and a network for what the search found.
 
     Every method goes the same way through a run: `searches` searches, each from a seed of its own; the network of what

@@ -1,19 +1,64 @@
-"""Checks of options: each field has the type it says, and the rules hold."""
+"""Checks of options: each field has the type it says and lies within its bounds, and the rules hold."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from diffmg.core.errors import DiffmgError
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """Where a number may lie: from `low`, or above it, up to `high`, or below it."""
+
+    low: float
+    high: float | None = None
+    above: bool = False
+    below: bool = False
+
+    def hold(self, value: float) -> bool:
+        """Whether a number lies within."""
+        over = value > self.low if self.above else value >= self.low
+        return over and (self.high is None or (value < self.high if self.below else value <= self.high))
+
+    def spelled(self, name: str) -> str:
+        """The rule as a formula."""
+        if self.high is None:
+            return f"{name} {'>' if self.above else '>='} {self.low:g}"
+        signs = ["<" if strict else "<=" for strict in (self.above, self.below)]
+        return f"{self.low:g} {signs[0]} {name} {signs[1]} {self.high:g}"
+
+
+Count = Annotated[int, Bounds(1)]
+Positive = Annotated[float, Bounds(0, above=True)]
+NotNegative = Annotated[float, Bounds(0)]
+Share = Annotated[float, Bounds(0, 1)]
+Fraction = Annotated[float, Bounds(0, 1, below=True)]
+
+
+class Checked:
+    """A frozen dataclass of options that checks itself when it is made."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_rules(self, self.rules())
+
+    def rules(self) -> dict[str, bool]:
+        """What must hold beside types and bounds, as formulas of the fields' names."""
+        return {}
+
+
 def check_types(options: Any) -> None:
-    """Raise if a field of a dataclass is not of its type (plain types, `Literal`, `| None`)."""
-    for name, hint in get_type_hints(type(options)).items():
+    """Raise if a field of a dataclass is not of its type (plain types, `Literal`, `| None`) or out of its bounds."""
+    for name, hint in get_type_hints(type(options), include_extras=True).items():
         value = getattr(options, name)
-        if not fits(value, hint):
+        for plain, bounds in _alternatives(hint):
+            if bounds is not None and fits(value, plain) and not bounds.hold(value):
+                raise DiffmgError(f"`{bounds.spelled(name)}` must hold, but got {name}={value!r}")
+        if not any(fits(value, plain) for plain, _ in _alternatives(hint)):
             raise DiffmgError(f"`{name}` must be {spelled(hint)}, but got {name}={value!r}")
 
 
@@ -44,4 +89,15 @@ def spelled(hint: Any) -> str:
     """A type hint in words."""
     if get_origin(hint) is Literal:
         return "one of " + ", ".join(map(repr, get_args(hint)))
-    return {int: "a whole number", float: "a number", bool: "true or false", str: "text"}.get(hint, str(hint))
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "nothing"}
+    kinds = [plain for plain, _ in _alternatives(hint)]
+    return " or ".join(words.get(kind, str(kind)) for kind in kinds)
+
+
+def _alternatives(hint: Any) -> list[tuple[Any, Bounds | None]]:
+    """The types a field may have, each with its bounds."""
+    if get_origin(hint) is Annotated:
+        plain, *about = get_args(hint)
+        return [(plain, next((b for b in about if isinstance(b, Bounds)), None))]
+    kinds = get_args(hint) if type(None) in get_args(hint) else (hint,)
+    return [pair for kind in kinds for pair in (_alternatives(kind) if kind is not hint else [(kind, None)])]

@@ -10,7 +10,7 @@ from pathlib import Path
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
 from diffmg.core.method import MethodSpec
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Checked, Count
 from diffmg.core.settings import Settings
 
 DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
@@ -60,20 +60,19 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Checked):
     """Search, train what was found, keep the best by validation, score it."""
 
     method: MethodSpec
     source: Source = field(default_factory=Source)
     settings: Settings = field(default_factory=Settings)
-    repeats: int = 1
+    repeats: Count = 1
     """Trainings of what was chosen, each from another seed; the best by validation is kept."""
     seed: int = 0
     device: str = "auto"
     engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"repeats >= 1": self.repeats >= 1})
+        super().__post_init__()
         if not isinstance(self.method, MethodSpec):
             raise DiffmgError(f"`method` must be a MethodSpec, but got {self.method!r}; use `method.spec()`")

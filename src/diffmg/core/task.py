@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from diffmg.core.options import Checked
 from diffmg.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Reading:
     notes: tuple[str, ...] = ()
 
 
-class TaskSpec(ABC):
+class TaskSpec(Checked, ABC):
     """The `[task]` of a description: a frozen value with the names of columns, relations and settings."""
 
     held_back: tuple[str, ...] = ()

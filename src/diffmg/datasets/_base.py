@@ -56,10 +56,6 @@ class Dataset(ABC):
         """The same with a fresh split; only ratings can be split anew."""
         raise DiffmgError(f"only data sets of ratings can be split anew, but got {self.name}@{seed}")
 
-    def convert(self, originals: Mapping[str, Path], folder: Path) -> None:  # noqa: ARG002
-        """Write the files of the card under `folder`, from the public ones by their place in the source."""
-        raise DiffmgError(f"only data sets with files can be downloaded, but got {self.name!r}, which is made by code")
-
     def published(self) -> Published | None:
         """The authors' meta graphs and settings, where there are any."""
         file = resources.files("diffmg.datasets") / "published" / f"{self.name}.json"
@@ -135,5 +131,5 @@ def find_file(root: Path | None, relative: str) -> Path:
     looked = ", ".join(repr(str(p)) for p in places)
     raise MissingDataError(
         f"the file {relative!r} must be under --data-root, DIFFMG_DATA or the user's cache, but got none in {looked}; "
-        "`diffmg datasets download NAME` fetches what is missing"
+        "`python -m experiments.data download NAME`, in a clone of the repository, fetches what is missing"
     )

@@ -1,11 +1,9 @@
-"""Reads and writes data files; one that is not what it should be is named in the error."""
+"""Reads data files; one that is not what it should be is named in the error."""
 
 from __future__ import annotations
 
-import gzip
-import shutil
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import pyarrow.csv as csv
 from numpy.typing import NDArray
 
 from diffmg.core.errors import DiffmgError
-from diffmg.core.files import make_folder, write_atomically
 
 
 def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
@@ -29,32 +26,6 @@ def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
     if missing:
         raise DiffmgError(f"the data file {str(path)!r} must hold the arrays {missing}, but got {sorted(data)}")
     return data
-
-
-def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Arrays in a compressed file, whole or not at all."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as stream:
-            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
-
-    make_folder(path.parent)
-    write_atomically(path, write)
-
-
-def pack(source: Path, path: Path) -> None:
-    """A file packed by gzip, the same bytes for the same content."""
-
-    def write(temporary: Path) -> None:
-        with (
-            source.open("rb") as stream,
-            temporary.open("wb") as raw,
-            gzip.GzipFile("", "wb", compresslevel=9, fileobj=raw, mtime=0) as packed,
-        ):
-            shutil.copyfileobj(stream, packed, 1 << 20)
-
-    make_folder(path.parent)
-    write_atomically(path, write)
 
 
 def read_columns(path: Path, delimiter: str, count: int) -> NDArray[np.int64]:

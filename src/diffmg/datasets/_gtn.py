@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,7 @@ import scipy.sparse as sp
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 from diffmg.datasets._base import Dataset, find_file
-from diffmg.datasets._files import read_npz, write_npz
-from diffmg.datasets._gtn_source import papers_first, read_source
+from diffmg.datasets._files import read_npz
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
@@ -55,14 +53,6 @@ class GtnDataset(Dataset):
             parts[part] = local[data[part][:, 0]]
             labels[parts[part]] = data[part][:, 1]
         return Problem(graph, NodeClassification.build(self.target, labels, **parts, classes=self.classes))
-
-    def convert(self, originals: Mapping[str, Path], folder: Path) -> None:
-        """Plain arrays out of the pickles of the source."""
-        (path,) = originals.values()
-        arrays = read_source(path, self.relations)
-        if self.supposed_types:
-            arrays["node_type_diffmg"] = papers_first(arrays)
-        write_npz(folder / self.folder / "graph.npz", arrays)
 
     def _keys(self) -> list[str]:
         edges = [f"edge_{r.name}_{end}" for r in self.relations for end in ("row", "col")]

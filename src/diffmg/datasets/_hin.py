@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
@@ -12,14 +11,13 @@ from numpy.typing import NDArray
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
+from diffmg.core.task import PARTS
 from diffmg.datasets._base import Dataset, find_file
-from diffmg.datasets._files import pack, read_columns, read_edges, read_npz, write_npz
+from diffmg.datasets._files import read_columns, read_edges, read_npz
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks import Part, Recommendation
 from diffmg.tasks.problem import Problem
-from diffmg.tasks.ratings import Ratings, fresh_split, split_ratings
-
-PARTS: tuple[Part, ...] = ("train", "val", "test")
+from diffmg.tasks.ratings import Ratings, fresh_split
+from diffmg.tasks.recommendation import Recommendation
 
 
 @dataclass(frozen=True)
@@ -85,34 +83,21 @@ class HinDataset(Dataset):
         """Number of users and of items."""
         return (self.num_nodes[self.user], self.num_nodes[self.item])
 
-    def convert(self, originals: Mapping[str, Path], folder: Path) -> None:
-        """Pack the text files, and draw the authors' split again from their seeds."""
-        for source in originals.values():
-            pack(source, folder / self.folder / f"{source.name}.gz")
-        ratings = self._ratings(folder / self.folder / self.ratings)
-        write_npz(folder / self.folder / "split.npz", authors_split(ratings, self.seeds))
-
     def _split(self, root: Path | None) -> dict[str, NDArray[np.int64]]:
         keys = ["observed", *(f"{sign}_{p}" for sign in ("pos", "neg") for p in PARTS)]
         if self.split_seed is None:
             arrays = read_npz(find_file(root, f"{self.folder}/split.npz"), keys)
         else:
-            ratings = self._ratings(find_file(root, f"{self.folder}/{self.ratings}"))
+            ratings = self.read_ratings(find_file(root, f"{self.folder}/{self.ratings}"))
             arrays = dict(fresh_split(ratings, self.split_seed))
         return {key: arrays[key].astype(np.int64) for key in keys}
 
-    def _ratings(self, path: Path) -> Ratings:
+    def read_ratings(self, path: Path) -> Ratings:
         users, items, stars = read_columns(path, "\t", 3)
         return Ratings.build(np.stack([users, items], axis=1) - self.first_id, stars, self.shape)
 
     def _read(self, root: Path | None, name: str, delimiter: str) -> NDArray[np.int64]:
         return read_edges(find_file(root, f"{self.folder}/{name}"), delimiter, self.first_id)
-
-
-def authors_split(ratings: Ratings, seeds: tuple[int, int]) -> dict[str, NDArray[np.int32]]:
-    """The split of the paper's authors, to the bit, from their seeds for positive and for negative pairs."""
-    positives, negatives = (np.random.RandomState(seed) for seed in seeds)
-    return split_ratings(ratings, positives, negatives)
 
 
 def _both(

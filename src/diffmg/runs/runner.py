@@ -24,9 +24,7 @@ from diffmg.training.job import Quiet, Search, Watch, drive
 from diffmg.training.training import ModelTraining, outputs_of
 
 
-def run(
-    plan: Plan, problem: Problem, store: RunFolder | None = None, watch: Watch | None = None
-) -> tuple[Run, Model]:
+def run(plan: Plan, problem: Problem, store: RunFolder | None = None, watch: Watch | None = None) -> tuple[Run, Model]:
     """Carry a plan out on a problem. With a store it can be stopped at any moment and resumed without a trace."""
     method = plan.method.make()
     plan, placed = place(plan, problem, method)

@@ -109,7 +109,7 @@ def make_plan(
 def _options(source: Source, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a method by name: the published ones that it has, changed by those given."""
     published = published_for(source)
-    known = {f for f in getattr(METHODS.get(name), "__dataclass_fields__", {})}
+    known = set(getattr(METHODS.get(name), "__dataclass_fields__", {}))
     start = {} if published is None else {k: v for k, v in published.search.items() if k in known}
     return (start if METHODS.get(name).has_metagraph else {}) | dict(given)
 

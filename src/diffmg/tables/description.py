@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from diffmg.core.codec import check_format, check_names, from_plain, read_toml, to_plain, write_toml
 from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.options import check_types
+from diffmg.core.options import Checked
 from diffmg.core.task import TASKS, TaskSpec
 from diffmg.tables.connecting import without_password
 from diffmg.tables.encoding import Encode
@@ -19,7 +19,7 @@ OnUnknown = Literal["error", "drop"]
 
 
 @dataclass(frozen=True)
-class NodeTable:
+class NodeTable(Checked):
     """Where the nodes of a type come from."""
 
     table: str | None = None
@@ -31,12 +31,9 @@ class NodeTable:
     encode: Encode = "by_type"
     """How columns become features: each by its type, or as the numbers they are, kept dense or sparse."""
 
-    def __post_init__(self) -> None:
-        check_types(self)
-
 
 @dataclass(frozen=True)
-class RelationTable:
+class RelationTable(Checked):
     """Where the edges of a relation come from: one row an edge."""
 
     table: str
@@ -50,14 +47,14 @@ class RelationTable:
     """Name of the relation, where it is not what the description calls it: names may repeat between other types."""
 
     def __post_init__(self) -> None:
-        check_types(self)
+        super().__post_init__()
         for name in ("source", "target"):
             if len(getattr(self, name)) < 2:
                 raise DiffmgError(f"`{name}` must be [node type, column, ...], but got {list(getattr(self, name))}")
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Checked):
     """A network in tables, and the task on it, if there is one."""
 
     nodes: Mapping[str, NodeTable]
@@ -72,7 +69,7 @@ class Description:
     """Per `TABLE.COLUMN` of a database a time: only rows before it are read."""
 
     def __post_init__(self) -> None:
-        check_types(self)
+        super().__post_init__()
         for name, relation in self.relations.items():
             for end in (relation.source[0], relation.target[0]):
                 if end not in self.nodes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from diffmg.core.arrow import as_column
 from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Bounds
 from diffmg.core.task import TASKS, Part, Reading, Task, TaskSpec
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
@@ -39,7 +39,7 @@ class ClassificationSpec(TaskSpec):
     split: str | None = None
     """Column of train, val and test; random and stratified where there is none."""
     shares: tuple[float, float, float] = (0.6, 0.2, 0.2)
-    seed: int = 0
+    seed: Annotated[int, Bounds(0)] = 0
     """Draws a random split, by id: the order of rows does not matter."""
     metric: str = "macro_f1"
     classes: tuple[Any, ...] | None = None
@@ -47,9 +47,9 @@ class ClassificationSpec(TaskSpec):
     held_back: tuple[str, ...] = ()
     """Other columns that would tell the label, and so are no features."""
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"seed >= 0": self.seed >= 0, "there is a label": len(self.label) >= 1})
+    def rules(self) -> dict[str, bool]:
+        """There must be a label."""
+        return {"label has a name": len(self.label) >= 1}
 
     @classmethod
     def matches(cls, given: Mapping[str, Any]) -> bool:

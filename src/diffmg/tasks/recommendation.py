@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from diffmg.core.arrow import numbers
 from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Bounds
 from diffmg.core.task import PARTS, TASKS, Part, Reading, Task, TaskSpec
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
@@ -46,17 +46,13 @@ class RecommendationSpec(TaskSpec):
     """Ratings above it are positive, the others negative."""
     split: str | None = None
     """Column of train, val and test, empty for pairs that are only edges; random where there is none."""
-    seed: int = 0
+    seed: Annotated[int, Bounds(0)] = 0
     """Draws a random split, by id: the order of rows does not matter."""
     metric: str = "auc"
     exempt: tuple[str, ...] = ()
     """Other relations from users to items that are known before a pair is decided, so that they may link it."""
     k: int = 20
     """Length of the list that recall@k and ndcg@k look at."""
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"seed >= 0": self.seed >= 0})
 
     @classmethod
     def matches(cls, given: Mapping[str, Any]) -> bool:

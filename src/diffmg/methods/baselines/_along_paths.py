@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from diffmg.core.metagraph import MetaPath
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count
 from diffmg.core.settings import Settings
 from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._paths import path_texts, paths_by_target
@@ -18,13 +18,12 @@ class AlongPaths(Baseline):
 
     paths: tuple[str, ...] = ()
     """Meta paths such as `author -> paper -> author`; none: those usual for the schema, or derived from it."""
-    longest: int = 4
+    longest: Count = 4
     """Relations a derived meta path has at most."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "paths", path_texts(self.paths))
-        check_types(self)
-        check_rules(self, {"longest >= 1": self.longest >= 1})
+        super().__post_init__()
 
     def check(self, problem: Problem, settings: Settings) -> None:
         """Also meta paths must lead to every target type."""

@@ -20,6 +20,15 @@ class Baseline(Method):
 
     family = "baseline"
 
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also the heads, where it has any, must share out the columns."""
+        super().check(problem, settings)
+        heads = getattr(self, "heads", 1)
+        if settings.dim % heads:
+            raise DiffmgError(
+                f"`dim` must be a multiple of `heads`, but got dim={settings.dim} and heads={heads}; change one of them"
+            )
+
     @abstractmethod
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh network for a problem and settings that were checked; its parameters follow from the seed alone."""
@@ -38,11 +47,3 @@ class Baseline(Method):
         """A fresh network on the problem's device, once the method is known to be able to do the task."""
         self.check(problem, settings)
         return self.model(problem, settings, seed).to(problem.graph.device)
-
-
-def check_heads(dim: int, heads: int) -> None:
-    """Raise if the columns cannot be shared out to the heads."""
-    if dim % heads:
-        raise DiffmgError(
-            f"`dim` must be a multiple of `heads`, but got dim={dim} and heads={heads}; change one of them"
-        )

@@ -12,10 +12,10 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count, Fraction
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
-from diffmg.methods.baselines._base import Baseline, check_heads
+from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._links import Attention, Links, dropping
 from diffmg.methods.baselines._reach import types_within
 from diffmg.methods.baselines._stacked import StackedModel
@@ -34,27 +34,13 @@ class GAT(Baseline):
     dropout draws from a global stream, and it keeps a row of `dim` numbers for every edge.
     """
 
-    layers: int = 4
-    heads: int = 8
-    attention_dropout: float = 0.0
+    layers: Count = 4
+    heads: Count = 8
+    attention_dropout: Fraction = 0.0
     """Share of the attention dropped while training; 0.6 in the original, which has two layers."""
 
     summary = "graph attention, types forgotten (Velickovic et al. 2018)"
     tunable: ClassVar = {"layers": (2, 3, 4), "heads": (1, 4, 8)}
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        rules = {
-            "layers >= 1": self.layers >= 1,
-            "heads >= 1": self.heads >= 1,
-            "0 <= attention_dropout < 1": 0 <= self.attention_dropout < 1,
-        }
-        check_rules(self, rules)
-
-    def check(self, problem: Problem, settings: Settings) -> None:
-        """Also the heads must share out the columns."""
-        super().check(problem, settings)
-        check_heads(settings.dim, self.heads)
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.sparse import FixedMatrix, symmetric_normalised
@@ -31,14 +31,10 @@ class GCN(Baseline):
     first layer's weights alone (the optimiser's weight decay is on all) and the cache of features times A.
     """
 
-    layers: int = 4
+    layers: Count = 4
 
     summary = "graph convolution, types forgotten (Kipf and Welling 2017)"
     tunable: ClassVar = {"layers": (2, 3, 4)}
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"layers >= 1": self.layers >= 1})
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count, Positive
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
@@ -43,23 +43,14 @@ class GTN(Baseline):
     times the rate of all else, falling with every epoch; here the factor is an option and stays.
     """
 
-    channels: int = 2
-    hops: int = 3
+    channels: Count = 2
+    hops: Count = 3
     """Relations on the longest path: the paper's layers + 1."""
-    choice_rate: float = 10.0
+    choice_rate: Positive = 10.0
     """How many times as fast as all else choices are learned: with 1, they hardly leave their start."""
 
     summary = "softly chosen relations chained to meta paths (Yun et al. 2019)"
     tunable: ClassVar = {"hops": (2, 3, 4), "choice_rate": (1.0, 10.0, 100.0)}
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        rules = {
-            "channels >= 1": self.channels >= 1,
-            "hops >= 1": self.hops >= 1,
-            "choice_rate > 0": self.choice_rate > 0,
-        }
-        check_rules(self, rules)
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -19,12 +19,11 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules
+from diffmg.core.options import Bounds, Count
 from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.methods.baselines._along_paths import AlongPaths
-from diffmg.methods.baselines._base import check_heads
 from diffmg.methods.baselines._links import Links
 from diffmg.methods.baselines._path_attention import SLOPE, semantic_attention
 from diffmg.methods.baselines._path_walks import neighbours
@@ -37,31 +36,16 @@ from diffmg.tasks.problem import Problem
 class HAN(AlongPaths):
     """Hierarchical attention along meta paths (Wang et al. 2019)."""
 
-    heads: int = 8
-    attention_dim: int = 128
+    heads: Count = 8
+    attention_dim: Count = 128
     """Width of the attention over meta paths."""
-    most_pairs: int = 2_000_000
+    most_pairs: Annotated[int, Bounds(0)] = 2_000_000
     """A meta path that links more pairs of nodes is sampled."""
-    sampled: int = 32
+    sampled: Count = 32
     """Walks from each node along a path that is sampled."""
 
     summary = "attention over neighbours along meta paths, then over the paths"
     tunable: ClassVar = {"heads": (1, 2, 4, 8)}
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        rules = {
-            "heads >= 1": self.heads >= 1,
-            "attention_dim >= 1": self.attention_dim >= 1,
-            "most_pairs >= 0": self.most_pairs >= 0,
-            "sampled >= 1": self.sampled >= 1,
-        }
-        check_rules(self, rules)
-
-    def check(self, problem: Problem, settings: Settings) -> None:
-        """Also the heads must share out the columns."""
-        super().check(problem, settings)
-        check_heads(settings.dim, self.heads)
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

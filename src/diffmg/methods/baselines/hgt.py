@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import Baseline, check_heads
+from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._buffers import PairsBuffer
 from diffmg.methods.baselines._links import weighted_sums
 from diffmg.methods.baselines._reach import reaching
@@ -46,20 +46,11 @@ class HGT(Baseline):
     networks have no times), sampling of subgraphs, and weights of edges, which the method has no place for.
     """
 
-    layers: int = 2
-    heads: int = 8
+    layers: Count = 2
+    heads: Count = 8
 
     summary = "transformer with maps per type and relation (Hu et al. 2020)"
     tunable: ClassVar = {"layers": (1, 2, 3, 4), "heads": (1, 4, 8)}
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"layers >= 1": self.layers >= 1, "heads >= 1": self.heads >= 1})
-
-    def check(self, problem: Problem, settings: Settings) -> None:
-        """Also the heads must share out the columns."""
-        super().check(problem, settings)
-        check_heads(settings.dim, self.heads)
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
@@ -34,15 +34,11 @@ class LightGCN(Baseline):
     paper, since every method here is trained with the task's loss; dropout, which the method does not use.
     """
 
-    layers: int = 3
+    layers: Count = 3
 
     summary = "recommendation: learned vectors averaged over the user-item graph (He et al. 2020)"
     towers: ClassVar = (2,)
     tunable: ClassVar = {"layers": (1, 2, 3, 4)}
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"layers >= 1": self.layers >= 1})
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

@@ -26,14 +26,13 @@ from torch import Tensor, nn
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaPath
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules
+from diffmg.core.options import Count
 from diffmg.core.schema import Relation
 from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._along_paths import AlongPaths
-from diffmg.methods.baselines._base import check_heads
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._path_attention import SLOPE, Receivers, marks, semantic_attention
 from diffmg.methods.baselines._path_walks import Ints, instances
@@ -51,28 +50,18 @@ Turn = tuple[int, int]
 class MAGNN(AlongPaths):
     """Attention over encoded instances of meta paths (Fu et al. 2020)."""
 
-    heads: int = 8
-    attention_dim: int = 128
+    heads: Count = 8
+    attention_dim: Count = 128
     """Width of the attention over meta paths."""
-    sampled: int = 32
+    sampled: Count = 32
     """Instances of each path that a node has at most."""
 
     summary = "attention over rotated instances of meta paths, then over the paths"
     tunable: ClassVar = {"heads": (1, 2, 4, 8)}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        rules = {
-            "heads >= 1": self.heads >= 1,
-            "attention_dim >= 1": self.attention_dim >= 1,
-            "sampled >= 1": self.sampled >= 1,
-        }
-        check_rules(self, rules)
-
     def check(self, problem: Problem, settings: Settings) -> None:
-        """Also columns come in pairs, and the heads must share them out."""
+        """Also columns come in pairs."""
         super().check(problem, settings)
-        check_heads(settings.dim, self.heads)
         if settings.dim % 2:
             raise DiffmgError(f"`dim` must be even, since states are complex numbers, but got dim={settings.dim}")
 

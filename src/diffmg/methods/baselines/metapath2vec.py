@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from diffmg.core.metagraph import MetaPath
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules
+from diffmg.core.options import Bounds, Count, Positive
 from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
@@ -49,26 +49,20 @@ MOST_KEPT = 4
 class Metapath2Vec(AlongPaths):
     """Skip-gram along random walks on meta paths (Dong et al. 2017)."""
 
-    walks: int = 5
+    walks: Count = 5
     """From each node along each path."""
-    length: int = 40
+    length: Annotated[int, Bounds(2)] = 40
     """Nodes of a walk."""
-    window: int = 5
+    window: Count = 5
     """Nodes to each side that are context."""
-    negatives: int = 5
-    epochs: int = 1
+    negatives: Count = 5
+    epochs: Count = 1
     """Times the walks are gone through."""
-    rate: float = 0.025
+    rate: Positive = 0.025
     """Learning rate of the pre-training."""
 
     summary = "skip-gram along random walks on meta paths, then a linear model"
     tunable: ClassVar = {"window": (3, 5, 7)}
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        least = {"walks": 1, "length": 2, "window": 1, "negatives": 1, "epochs": 1}
-        rules = {f"{name} >= {value}": getattr(self, name) >= value for name, value in least.items()}
-        check_rules(self, rules | {"rate > 0": self.rate > 0})
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model, its embeddings trained."""

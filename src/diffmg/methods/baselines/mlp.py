@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.methods.baselines._base import Baseline
@@ -27,14 +27,10 @@ class MLP(Baseline):
     layers on top.
     """
 
-    layers: int = 2
+    layers: Count = 2
 
     summary = "features only: fully connected layers, no edges"
     tunable: ClassVar = {"layers": (1, 2, 3)}
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"layers >= 1": self.layers >= 1})
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

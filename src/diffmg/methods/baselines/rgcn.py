@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Bounds, Count
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
@@ -35,16 +35,12 @@ class RGCN(Baseline):
     edges, and the decoder for links.
     """
 
-    layers: int = 2
-    bases: int = 0
+    layers: Count = 2
+    bases: Annotated[int, Bounds(0)] = 0
     """Matrices that the relations' weights are mixed from; 0: each relation has its own."""
 
     summary = "graph convolution, one weight per relation (Schlichtkrull et al. 2018)"
     tunable: ClassVar = {"layers": (1, 2, 3, 4)}
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"layers >= 1": self.layers >= 1, "bases >= 0": self.bases >= 0})
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

@@ -14,7 +14,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
@@ -45,14 +45,10 @@ class SeHGNN(Baseline):
     one-hot features); as the target itself, where nothing needs to be averaged, it has a learned vector per node.
     """
 
-    hops: int = 2
+    hops: Count = 2
 
     summary = "features averaged along all short meta paths before training, then attention (SeHGNN style)"
     tunable: ClassVar = {"hops": (1, 2, 3, 4)}
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"hops >= 1": self.hops >= 1})
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model, with the averages it reads."""

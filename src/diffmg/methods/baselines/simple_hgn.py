@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count, Fraction
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import Baseline, check_heads
+from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._links import Attention, Links, dropping
 from diffmg.methods.baselines._reach import relations_by_layer, types_within
@@ -46,33 +46,17 @@ class SimpleHGN(Baseline):
     for links (pairs are scored by their dot product).
     """
 
-    layers: int = 2
-    heads: int = 8
-    edge_dim: int = 64
+    layers: Count = 2
+    heads: Count = 8
+    edge_dim: Count = 64
     """Length of the vector of a kind of edge."""
-    beta: float = 0.05
+    beta: Fraction = 0.05
     """Share of the attention of the layer before."""
-    attention_dropout: float = 0.0
+    attention_dropout: Fraction = 0.0
     """Share of the attention dropped while training; as large as that of rows in the original."""
 
     summary = "attention with learned vectors for relations, residual (Lv et al. 2021)"
     tunable: ClassVar = {"layers": (2, 3), "heads": (4, 8)}
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        rules = {
-            "layers >= 1": self.layers >= 1,
-            "heads >= 1": self.heads >= 1,
-            "edge_dim >= 1": self.edge_dim >= 1,
-            "0 <= beta < 1": 0 <= self.beta < 1,
-            "0 <= attention_dropout < 1": 0 <= self.attention_dropout < 1,
-        }
-        check_rules(self, rules)
-
-    def check(self, problem: Problem, settings: Settings) -> None:
-        """Also the heads must share out the columns."""
-        super().check(problem, settings)
-        check_heads(settings.dim, self.heads)
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """A fresh model."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count
 from diffmg.core.space import SearchSpace
 from diffmg.methods._metagraph import MetaGraphMethod
 from diffmg.tasks.problem import Problem
@@ -14,20 +14,12 @@ from diffmg.tasks.problem import Problem
 class SearchMethod(MetaGraphMethod):
     """Options that each of them has."""
 
-    depth: int = 4
+    depth: Count = 4
     """K, the number of states of a meta graph."""
-    search_seeds: int = 3
+    search_seeds: Count = 3
     """Searches, each from another seed; what they find is trained, and validation chooses."""
 
     needs_search_memory = True
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, self.rules())
-
-    def rules(self) -> dict[str, bool]:
-        """What must hold, as formulas."""
-        return {"depth >= 1": self.depth >= 1, "search_seeds >= 1": self.search_seeds >= 1}
 
     @property
     def searches(self) -> int:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from diffmg.core.metagraph import MetaGraph
+from diffmg.core.options import Count, NotNegative, Positive
 from diffmg.core.space import SearchSpace
 from diffmg.engine.backend import fused
 from diffmg.engine.randomness import generator
@@ -37,21 +38,12 @@ ARCH_SCALE = 1e-3
 class ByGradient(SearchMethod):
     """Options that each of them has; the defaults are the paper's."""
 
-    epochs: int = 100
-    lr: float = 0.005
-    weight_decay: float = 0.001
-    arch_lr: float = 3e-4
+    epochs: Count = 100
+    lr: Positive = 0.005
+    weight_decay: NotNegative = 0.001
+    arch_lr: Positive = 3e-4
     identity_last: bool = False
     """Also allow identity on the link K <- K-1, as the authors' program does."""
-
-    def rules(self) -> dict[str, bool]:
-        """What must hold, as formulas."""
-        return super().rules() | {
-            "epochs >= 1": self.epochs >= 1,
-            "lr > 0": self.lr > 0,
-            "weight_decay >= 0": self.weight_decay >= 0,
-            "arch_lr > 0": self.arch_lr > 0,
-        }
 
 
 class Architecture:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from diffmg.core.method import METHODS
+from diffmg.core.options import Share
 from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator
 from diffmg.methods.search._gradient import Architecture, ByGradient, GradientSearch
@@ -28,9 +29,9 @@ Coin = Literal["link", "tower"]
 class DiffMG(ByGradient):
     """Options of the search; the defaults are the paper's."""
 
-    epsilon: float = 0.3
+    epsilon: Share = 0.3
     """Probability of a uniformly random operation at the start."""
-    decay: float = 0.9
+    decay: Share = 0.9
     """Factor on epsilon after each epoch."""
     coin: Coin = "link"
     """Toss for exploration once per link, or once per tower as the authors' program does."""
@@ -47,11 +48,7 @@ class DiffMG(ByGradient):
 
     def rules(self) -> dict[str, bool]:
         """What must hold, as formulas."""
-        return super().rules() | {
-            "0 <= epsilon <= 1": 0 <= self.epsilon <= 1,
-            "0 <= decay <= 1": 0 <= self.decay <= 1,
-            "not (single_level and all_alpha)": not (self.single_level and self.all_alpha),
-        }
+        return {"not (single_level and all_alpha)": not (self.single_level and self.all_alpha)}
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search with fresh weights and architecture parameters."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from diffmg.core.method import METHODS
-from diffmg.core.options import check_rules, check_types
+from diffmg.core.options import Count
 from diffmg.core.settings import Settings
 from diffmg.methods._metagraph import MetaGraphMethod
 from diffmg.methods.search._base import spaces_of
@@ -23,16 +23,12 @@ from diffmg.training.job import Immediate, Search
 class Everything(MetaGraphMethod):
     """The meta graph with all candidates on every link: what choosing among them must beat."""
 
-    depth: int = 4
+    depth: Count = 4
     """K, the number of states of a meta graph."""
     identity_last: bool = False
     """Also allow identity on the link K <- K-1, as the authors' program does."""
 
     summary = "no search: all candidates on every link; averaged with --set links=mean"
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_rules(self, {"depth >= 1": self.depth >= 1})
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:  # noqa: ARG002
         """Nothing to look for."""

@@ -18,6 +18,7 @@ from typing import Any
 from torch import Tensor
 
 from diffmg.core.method import METHODS
+from diffmg.core.options import Count, Share
 from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
 from diffmg.core.space import SearchSpace
@@ -36,13 +37,13 @@ Genes = tuple[int, ...]
 class Genetic(SearchMethod):
     """Options of the search."""
 
-    population: int = 20
-    generations: int = 100
-    tournament: int = 3
+    population: Count = 20
+    generations: Count = 100
+    tournament: Count = 3
     """A parent is the best of so many, drawn from the population."""
-    crossover: float = 0.9
+    crossover: Share = 0.9
     """Probability that a child has two parents: each link is then taken from either."""
-    mutation: float = 0.1
+    mutation: Share = 0.1
     """Probability for each link of a child to take another candidate."""
     elite: int = 2
     """The best so many of a generation live on in the next."""
@@ -53,14 +54,7 @@ class Genetic(SearchMethod):
 
     def rules(self) -> dict[str, bool]:
         """What must hold, as formulas."""
-        return super().rules() | {
-            "population >= 1": self.population >= 1,
-            "generations >= 1": self.generations >= 1,
-            "tournament >= 1": self.tournament >= 1,
-            "0 <= crossover <= 1": 0 <= self.crossover <= 1,
-            "0 <= mutation <= 1": 0 <= self.mutation <= 1,
-            "0 <= elite < population": 0 <= self.elite < self.population,
-        }
+        return {"0 <= elite < population": 0 <= self.elite < self.population}
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search from a random population, which is its first generation."""

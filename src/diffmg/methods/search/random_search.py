@@ -15,6 +15,7 @@ from torch import Tensor
 
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.method import METHODS
+from diffmg.core.options import Count
 from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
 from diffmg.core.space import SearchSpace
@@ -30,20 +31,15 @@ from diffmg.training.job import Search
 class RandomSearch(SearchMethod):
     """Options of the search."""
 
-    trials: int = 60
-    batch: int = 20
+    trials: Count = 60
+    batch: Count = 20
     """Trials trained side by side: an epoch of the search."""
-    operations: int = 1
+    operations: Count = 1
     """Operations on each link, all of them where there are fewer candidates."""
     identity_last: bool = False
     """Also allow identity on the link K <- K-1, as the authors' program does."""
 
     summary = "random meta graphs, each trained for real; the best on validation"
-
-    def rules(self) -> dict[str, bool]:
-        """What must hold, as formulas."""
-        own = {f"{name} >= 1": getattr(self, name) >= 1 for name in ("trials", "batch", "operations")}
-        return super().rules() | own
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search whose trials are drawn at once and trained one batch an epoch."""

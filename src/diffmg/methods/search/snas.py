@@ -40,7 +40,7 @@ class Snas(ByGradient):
     def rules(self) -> dict[str, bool]:
         """What must hold, as formulas."""
         falls = 0 < self.final_temperature <= self.temperature
-        return super().rules() | {"0 < final_temperature <= temperature": falls}
+        return {"0 < final_temperature <= temperature": falls}
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search with fresh weights and architecture parameters."""

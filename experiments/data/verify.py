@@ -10,8 +10,8 @@ from typing import Literal, TypeVar
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.datasets._base import DATASETS, find_file
 from diffmg.datasets._card import Card, StoredFile
-from diffmg.datasets._digest import content_digest, file_digest
 from diffmg.tasks.problem import Problem
+from experiments.data.digest import content_digest, file_digest
 
 K = TypeVar("K")
 

@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.files import cannot_write
-from diffmg.datasets._digest import file_digest
+from experiments.data.digest import file_digest
 
 CHUNK = 1 << 16
 LIMIT = 1 << 28

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 from diffmg.datasets import DATASETS
-from diffmg.datasets._digest import content_digest
-from diffmg.datasets._gtn_source import papers_first, read_source
+from experiments.data.digest import content_digest
+from experiments.data.gtn_source import papers_first, read_source
 from originals import PA, archive, gtn_members, tiny_gtn
 from real_data import needs_data
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffmg.core.errors import DiffmgError
-from diffmg.datasets._archives import read_members
+from experiments.data.archives import read_members
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from diffmg.core.errors import DiffmgError
-from diffmg.datasets._pickles import load_pickle
+from experiments.data.pickles import load_pickle
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 

@@ -13,8 +13,9 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.files import cannot_write, make_folder
 from diffmg.datasets._base import DATASETS, Dataset, data_places
 from diffmg.datasets._card import Card
-from diffmg.datasets._fetch import Patience, Remote, address_of, fetch
-from diffmg.datasets._verify import verify_files
+from experiments.data.convert import convert
+from experiments.data.fetch import Patience, Remote, address_of, fetch
+from experiments.data.verify import verify_files
 
 BASE = "https://raw.githubusercontent.com"
 
@@ -66,7 +67,7 @@ def _store(dataset: Dataset, card: Card, originals: dict[str, Path], place: Path
     try:
         with tempfile.TemporaryDirectory(prefix=f".{dataset.name}.", dir=place) as name:
             made = Path(name)
-            dataset.convert(originals, made)
+            convert(dataset, originals, made)
             for check in verify_files(card, made):
                 if check.state != "ok":
                     raise DiffmgError(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diffmg.core.errors import DiffmgError
-from diffmg.datasets._digest import content_digest, file_digest
+from experiments.data.digest import content_digest, file_digest
 
 
 def test_the_digest_of_a_file_is_that_of_its_bytes(tmp_path: Path) -> None:

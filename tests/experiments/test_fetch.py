@@ -11,7 +11,7 @@ import pytest
 
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.datasets import _fetch
-from diffmg.datasets._fetch import Patience, Remote, address_of, fetch
+from experiments.data.fetch import Patience, Remote, address_of, fetch
 from loopback import Site, serve
 
 CONTENT = bytes(range(256)) * 4000

@@ -16,13 +16,14 @@ from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.schema import Relation
 from diffmg.datasets import Card, Dataset, download_dataset, load_dataset
 from diffmg.datasets._card import Original, StoredFile
-from diffmg.datasets._digest import content_digest, file_digest
-from diffmg.datasets._download import download
-from diffmg.datasets._fetch import Patience
 from diffmg.datasets._gtn import GtnDataset
-from diffmg.datasets._hin import HinDataset, authors_split
-from diffmg.datasets._verify import verify_files
+from diffmg.datasets._hin import HinDataset
 from diffmg.tasks.ratings import Ratings
+from experiments.data.convert import authors_split
+from experiments.data.digest import content_digest, file_digest
+from experiments.data.download import download
+from experiments.data.fetch import Patience
+from experiments.data.verify import verify_files
 from loopback import Site, serve
 from originals import archive, hin_originals, tiny_gtn
 from real_data import needs_data
@@ -237,7 +238,7 @@ def test_a_real_data_set_is_stored_to_the_bit(tmp_path: Path) -> None:
     for name in names:
         assert content_digest(tmp_path / name) == content_digest(shared / name), name
     one, same = load_dataset("amazon", root=tmp_path), load_dataset("amazon", root=shared)
-    assert one.task.fingerprint() == same.task.fingerprint()
+    assert one.task.digests({}) == same.task.digests({})
 
 
 def test_files_packed_here_differ_from_the_card_in_packing_only(site: Site, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
-from diffmg.datasets._archives import read_members
-from diffmg.datasets._pickles import load_pickle
+from experiments.data.archives import read_members
+from experiments.data.pickles import load_pickle
 
 MEMBERS = ("edges.pkl", "labels.pkl", "node_features.pkl")
 Arrays = dict[str, NDArray[Any]]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from diffmg.datasets import DATASETS, class_counts, load_dataset, verify_dataset
-from diffmg.datasets._verify import differences
 from diffmg.tasks.problem import Problem
+from experiments.data.verify import differences
 from real_data import needs_data
 
 

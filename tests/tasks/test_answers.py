@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import diffmg.tasks.answers as module
+from diffmg.tasks.answers import SHOWN, Answers, inverse
+
+ANSWERS = Answers(
+    {
+        "author": np.array(["ann", 'b"o,b', "çid"]),
+        "rank": np.array([1, 2, 3]),
+        "class": np.array(["x y", "", "y"], dtype=object),
+        "p(x)": np.array([0.25, 1.0, 1e-9], np.float32),
+    }
+)
+ROWS = [("ann", 1, "x y", 0.25), ('b"o,b', 2, "", 1.0), ("çid", 3, "y", pytest.approx(1e-9))]
+
+
+def test_columns_rows_and_length():
+    assert len(ANSWERS) == 3
+    assert ANSWERS["rank"].tolist() == [1, 2, 3]
+    assert list(ANSWERS.rows()) == ROWS
+
+
+def test_arrow():
+    table = ANSWERS.to_arrow()
+    assert [str(field.type) for field in table.schema] == ["string", "int64", "string", "double"]
+    assert list(zip(*(c.to_pylist() for c in table.columns), strict=True)) == ROWS
+    assert pa.table(ANSWERS).equals(table)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames(library):
+    frames = pytest.importorskip(library, reason=f"{library} is not installed")
+    frame = getattr(ANSWERS, f"to_{library}")()
+    assert isinstance(frame, frames.DataFrame)
+    assert list(frame.columns) == list(ANSWERS.columns)
+    rows = frame.rows() if library == "polars" else frame.itertuples(index=False, name=None)
+    assert list(rows) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("installed", "wanted"), [(("pandas", "polars"), "pandas"), (("polars",), "polars"), ((), "pyarrow")]
+)
+def test_the_frame_is_of_the_first_library_that_is_installed(installed, wanted, monkeypatch):
+    for library in installed:
+        pytest.importorskip(library, reason=f"{library} is not installed")
+    monkeypatch.setattr(module, "find_spec", lambda name: name if name in installed else None)
+    assert type(ANSWERS.frame()).__module__.partition(".")[0] == wanted
+
+
+def test_csv_is_quoted_where_it_must_be():
+    text = ANSWERS.to_csv()
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["author", "rank", "class", "p(x)"],
+        ["ann", "1", "x y", "0.250000"],
+        ['b"o,b', "2", "", "1.000000"],
+        ["çid", "3", "y", "0.000000"],
+    ]
+    assert text.count("\n") == 4
+    assert "\r" not in text
+
+
+def test_no_rows():
+    none = Answers({"a": np.empty(0, np.int64), "b": np.empty(0)})
+    assert (len(none), list(none.rows()), none.to_csv()) == (0, [], "a,b\n")
+    assert none.to_arrow().num_rows == 0
+
+
+def test_the_text_is_short_and_says_how_many_rows_there_are():
+    assert repr(ANSWERS).splitlines() == ANSWERS.to_csv().splitlines()
+    lines = repr(Answers({"n": np.arange(1000)})).splitlines()
+    assert len(lines) <= 15
+    assert lines[: SHOWN + 1] == ["n", *map(str, range(SHOWN))]
+    assert "1000 rows" in lines[-1]
+
+
+def test_the_inverse_of_an_order():
+    order = np.array([2, 0, 3, 1])
+    assert inverse(order).tolist() == np.argsort(order).tolist()
