@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from diffmg import HeteroGraph, MetaGraphClassifier, NodeClassification
+from diffmg import DiffMG, HeteroGraph, MetaGraphClassifier, NodeClassification
 from diffmg.tables import read_table
 from diffmg.viz import draw
 
@@ -43,8 +43,8 @@ def main(folder: Path) -> None:
         {("author", "wrote", "paper"): wrote, ("paper", "in", "venue"): papers.select(["paper", "venue"])},
         drop={"author": ["field"], "paper": ["venue"]},  # the label, and what is a relation already
     )
-    task = NodeClassification.from_column("author", authors["field"])
-    model = MetaGraphClassifier(depth=2, search_seeds=1).fit(graph, task)
+    task = NodeClassification.from_column("author", authors.sort_by("author")["field"])  # nodes are in order of their ids
+    model = MetaGraphClassifier(method=DiffMG(depth=2, search_seeds=1)).fit(graph, task)
     print(draw(model.metagraphs_[0], "text"), f"{task.metric} on test: {model.score():.2f}", sep="\n")
 
 

@@ -35,6 +35,11 @@ class Answer:
 
 
 def diffmg(*arguments: object, columns: str = WIDE) -> Answer:
+    """Run a command of `diffmg` in this process."""
+    return call(main, *arguments, columns=columns)
+
+
+def call(command: Callable[[], None], *arguments: object, columns: str = WIDE) -> Answer:
     """Run a command in this process; an exception that is no exit is a fault and comes through."""
     out, err = io.StringIO(), io.StringIO()
     argv = ["diffmg", *map(str, arguments)]
@@ -46,7 +51,7 @@ def diffmg(*arguments: object, columns: str = WIDE) -> Answer:
         redirect_stderr(err),
     ):
         try:
-            main()
+            command()
         except SystemExit as stop:
             code = stop.code or 0
     return Answer(code, out.getvalue(), err.getvalue())
