@@ -16,9 +16,10 @@ import runpy
 import shlex
 import shutil
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
 
@@ -26,8 +27,9 @@ import pytest
 
 import diffmg
 from diffmg.core.method import METHODS
+from diffmg.core.plan import Plan, Source
 from diffmg.core.registry import Registry
-from diffmg.core.run import Run
+from diffmg.core.run import FORMAT, Candidate, Data, Run, Trained
 from diffmg.core.task import TASKS
 from diffmg.datasets import DATASETS
 from diffmg.graph.network import CONVERTERS
@@ -103,23 +105,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 class Page:
-    """Runs the blocks of a page one after another."""
+    """Writes the files of a page, then runs its other blocks one after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: list[Block]) -> None:
         self.names: dict[str, object] = {"__name__": "page"}
         self.output = ""
+        for block in found:
+            if block.title and block.title != "output":
+                path = Path(block.title)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block.body, encoding="utf-8")
+        if Path("pyproject.toml").exists():
+            install()
 
     def run(self, block: Block) -> None:
         if block.mark.startswith("not run: "):
             return
         if block.title == "output":
             assert doctest.OutputChecker().check_output(block.body, self.output, LIKE), self.output
-        elif block.title:
-            path = Path(block.title)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.body, encoding="utf-8")
-            installed(path)
-        elif block.language == "python":
+        elif block.language == "python" and not block.title:
             self.python(block.body)
         elif block.language == "bash":
             self.commands(block)
@@ -171,25 +175,25 @@ def quicker(words: list[str]) -> list[str]:
     return words
 
 
-def installed(pyproject: Path) -> None:
-    """What installing a package does for its entry points: they are written beside it, and looked up anew."""
-    if pyproject.name != "pyproject.toml":
-        return
-    import tomllib
-
-    project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
+def install() -> None:
+    """What installing the package of this folder does for its entry points: they are written down and looked up anew."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     info = Path(f"{project['name'].replace('-', '_')}-{project['version']}.dist-info")
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    lines = [f"[{group}]\n" + "\n".join(f"{n} = {v}" for n, v in of.items()) for group, of in project["entry-points"].items()]
-    (info / "entry_points.txt").write_text("\n\n".join(lines) + "\n")
+    groups = [
+        "\n".join([f"[{group}]", *(f"{name} = {place}" for name, place in members.items())])
+        for group, members in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(groups) + "\n")
     for registry in REGISTRIES:
         registry._complete = False
 
 
 @pytest.mark.parametrize("name", [name for name in pages() if name not in ELSEWHERE and "/" not in name])
 def test_the_code_of_a_page_runs(name: str, folder: Path) -> None:
-    page, found = Page(), blocks(DOCS / name)
+    found = blocks(DOCS / name)
+    page = Page(found)
     for block in found:
         page.run(block)
 
@@ -240,8 +244,6 @@ def test_every_registered_name_is_in_a_table(registry: Registry, tables: ModuleT
 
 
 def test_every_option_of_a_method_is_in_its_table(tables: ModuleType) -> None:
-    from dataclasses import fields
-
     text = tables.filled(DOCS / "methods.md")
     for name, kind in METHODS.items():
         section = text.partition(f"{{#{name}}}")[2].partition("\n##")[0]
@@ -269,11 +271,26 @@ def test_every_command_is_on_its_page() -> None:
         assert re.search(rf"^diffmg {name}\b", text, re.MULTILINE), f"{name} has no example"
 
 
-def test_every_field_of_a_run_file_is_on_its_page(folder: Path) -> None:
-    from diffmg import FeaturesOnly as _  # noqa: F401
+def test_every_field_of_a_run_file_is_on_its_page() -> None:
+    text = (DOCS / "run_folder.md").read_text(encoding="utf-8")
+    _, whole, plan, data = re.split(r"^## run.json, format 2$|^`plan`:$|^`data`:$", text, flags=re.MULTILINE)
+    assert f"| `format` | {FORMAT};" in whole
+    for kind, part in ((Run, whole), (Candidate, whole), (Trained, whole), (Plan, plan), (Source, plan), (Data, data)):
+        for name in (field.name for field in fields(kind)):
+            assert f"`{name}`" in part, f"{kind.__name__}.{name}"
 
 
 def test_pages_ask_for_tables_that_there_are(tables: ModuleType) -> None:
     asked = {name for page in DOCS.rglob("*.md") for name in tables.PLACE.findall(page.read_text(encoding="utf-8"))}
     assert asked == set(tables.TABLES)
-    assert Run.__name__ == "Run"
+
+
+def test_a_table_says_what_stands_below_a_field(tables: ModuleType) -> None:
+    @dataclass(frozen=True)
+    class Base:
+        first: int = 1
+        """Said of the first."""
+
+    Base.__module__ = "diffmg.made"
+    assert tables.field_docs(Base) == {"first": "Said of the first."}
+    assert "| `first` | int | `1` | Said of the first. |" in tables.options_table(Base)

@@ -12,12 +12,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.method import Method
-from diffmg.core.run import Run, read_run
-from diffmg.core.settings import Settings
-from diffmg.core.task import Task
+from diffmg.core import DiffmgError, MetaGraph, Method, Run, Settings, Task, read_run
 from diffmg.graph.network import HeteroGraph
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.model import Model

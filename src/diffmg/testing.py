@@ -14,9 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diffmg.core.method import Method
-from diffmg.core.settings import Settings
-from diffmg.core.task import Part
+from diffmg.core import Method, Part, Settings
 from diffmg.engine.randomness import generator
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks import NodeClassification, Recommendation

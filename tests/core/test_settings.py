@@ -18,7 +18,7 @@ def test_defaults_hold():
         ({"dropout": 1.0}, "0 <= dropout < 1"),
         ({"dropout": -0.1}, "0 <= dropout < 1"),
         ({"max_epochs": 0}, "max_epochs >= 1"),
-        ({"patience": 0}, "patience >= 1 or None"),
+        ({"patience": 0}, "patience >= 1"),
     ],
 )
 def test_rules_are_checked_with_the_value_shown(wrong, rule):

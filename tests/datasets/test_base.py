@@ -63,11 +63,6 @@ def test_a_split_has_one_seed_from_0(name: str) -> None:
         load_dataset(name, split_seed=-1)
 
 
-def test_made_data_cannot_be_converted(tmp_path: Path) -> None:
-    with pytest.raises(DiffmgError, match=r"but got 'shop', which is made by code"):
-        DATASETS.get("shop")("shop").convert({}, tmp_path)
-
-
 @pytest.mark.parametrize("size", ["", "abc", "0", "-5", "1.5", "nan", "inf", "1e400", "4:5"])
 def test_a_size_that_is_no_whole_number_is_named(size: str) -> None:
     message = rf"a data set is written NAME or NAME:SIZE with a whole number of nodes, but got 'academic:{size}'"
@@ -130,7 +125,7 @@ def test_all_places_that_were_looked_at_are_named(
     tmp_path: Path, nowhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIFFMG_DATA", "/no/data")
-    message = rf"but got none in '/no/data', '{tmp_path}/cache/diffmg'; `diffmg datasets download NAME` fetches"
+    message = rf"but got none in '/no/data', '{tmp_path}/cache/diffmg'; .*download NAME"
     with pytest.raises(MissingDataError, match=message):
         find_file(None, NAME)
 

@@ -205,7 +205,7 @@ def test_unknown_names_come_with_the_nearest(old, new, message):
     [
         ('label = "field"', "label = 5", "[task], label: "),
         ('label = "field"', "label = [1, 2]", "[task], label: "),
-        ('label = "field"', "label = []", "there is a label"),
+        ('label = "field"', "label = []", "[task]: `label"),
         ('target = "author"', 'target = ["author"]', "[task], target: "),
         ('["author", "author"]', '"author"', "[relations.wrote]: `source` must be [node type, column, ...]"),
         ("[task]", "both = 'yes'\n[task]", "[relations.wrote], both: "),

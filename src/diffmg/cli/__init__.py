@@ -10,7 +10,7 @@ import typer
 from diffmg import __version__
 from diffmg.cli import datasets, demo, describe, export, fit, listing, memory, resume, search, show, use
 from diffmg.cli.common import errors, say
-from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core import DiffmgError, MissingDataError
 
 INTERRUPTED = 130
 

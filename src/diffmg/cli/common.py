@@ -12,11 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core import DiffmgError
 
 if TYPE_CHECKING:
-    from diffmg.core.plan import Source
-    from diffmg.core.run import Run
+    from diffmg.core import Run, Source
     from diffmg.training.job import Epoch, Job
 
 console = Console()
@@ -102,7 +101,7 @@ def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
 
 def source(name: str, target: str | None, as_of: list[str] | None, on_unknown: str | None, seed: int = 0) -> Source:
     """Where the data are, as the options say."""
-    from diffmg.core.plan import Source
+    from diffmg.core import Source
 
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
     return Source(name, seed, target, times, on_unknown)

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from diffmg.cli import common
 from diffmg.cli.common import console, say
-from diffmg.core.errors import MissingDataError
+from diffmg.core import MissingDataError
 
 if TYPE_CHECKING:
     from diffmg.datasets import Card

@@ -12,8 +12,7 @@ from diffmg.cli import common
 from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
-    from diffmg.core.method import Method
-    from diffmg.core.run import Run
+    from diffmg.core import Method, Run
     from diffmg.tasks.problem import Problem
 
 RANDOM_DRAWS = 10

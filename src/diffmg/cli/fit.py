@@ -12,8 +12,7 @@ from diffmg.cli.common import console, say
 from diffmg.cli.describe import show_description
 
 if TYPE_CHECKING:
-    from diffmg.core.method import Method
-    from diffmg.core.plan import Plan, Source
+    from diffmg.core import Method, Plan, Source
     from diffmg.runs.folder import RunFolder
     from diffmg.tasks.problem import Problem
 
@@ -53,7 +52,7 @@ def fit(
     save_every: SaveEvery = 5.0,
 ) -> None:
     """Fit a method: search a meta graph (or take a rival), train it, score it, and write a run folder."""
-    from diffmg.core.engine import Engine
+    from diffmg.core import Engine
     from diffmg.runs.sources import make_plan
 
     source = common.source(name, target, as_of, on_unknown, data_seed)
@@ -73,8 +72,7 @@ def fit(
 
 def _given(source: Source, metagraph: str | None, method: str | None) -> Method | None:
     """The method of `--metagraph`: meta graphs of a file, or the authors'."""
-    from diffmg.core.errors import DiffmgError
-    from diffmg.core.run import read_metagraphs
+    from diffmg.core import DiffmgError, read_metagraphs
     from diffmg.methods.given import Given
     from diffmg.runs.sources import published_for
 

@@ -12,9 +12,7 @@ from diffmg.cli.datasets import listing
 
 def list_all() -> None:
     """List everything registered: methods with their options, tasks, data sets, column types, formats, settings."""
-    from diffmg.core.method import METHODS
-    from diffmg.core.settings import Settings
-    from diffmg.core.task import TASKS
+    from diffmg.core import METHODS, TASKS, Settings
     from diffmg.tables.columns import COLUMN_TYPES
     from diffmg.viz import DRAWINGS
 

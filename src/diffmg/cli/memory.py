@@ -23,7 +23,7 @@ def plan(
     data_seed: common.DataSeed = 0,
 ) -> None:
     """Say how much memory a search and a training would take, and whether they fit, without starting either."""
-    from diffmg.core.engine import Engine
+    from diffmg.core import Engine
     from diffmg.engine.device import describe_device, free_bytes, resolve_device
     from diffmg.engine.memory import fit_engine_to_memory, in_words, needs
     from diffmg.runs.sources import make_plan, open_problem

@@ -28,11 +28,8 @@ def search(
     data_seed: common.DataSeed = 0,
 ) -> None:
     """Search a meta graph once and write it to a file, without training it."""
-    from diffmg.core.engine import Engine
-    from diffmg.core.errors import DiffmgError
+    from diffmg.core import DiffmgError, Engine, derive_seed, metagraphs_to_dict
     from diffmg.core.files import make_folder, write_json
-    from diffmg.core.run import metagraphs_to_dict
-    from diffmg.core.seeds import derive_seed
     from diffmg.runs.runner import place
     from diffmg.runs.sources import make_plan, open_problem
     from diffmg.training.job import drive

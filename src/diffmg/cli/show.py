@@ -11,7 +11,7 @@ from diffmg.cli import common
 from diffmg.cli.common import say
 
 if TYPE_CHECKING:
-    from diffmg.core.metagraph import MetaGraph
+    from diffmg.core import MetaGraph
 
 
 def show(
@@ -41,8 +41,7 @@ def report(run: common.RunPath) -> None:
 
 
 def _find(what: str) -> tuple[MetaGraph, ...]:
-    from diffmg.core.errors import DiffmgError
-    from diffmg.core.run import read_metagraphs, read_run
+    from diffmg.core import DiffmgError, read_metagraphs, read_run
     from diffmg.datasets import DATASETS
 
     path = Path(what)

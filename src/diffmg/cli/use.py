@@ -59,7 +59,7 @@ def _load(run: Path, data: str | None, data_root: Path | None, verb: str | None 
     """The model of a run on its data."""
     from dataclasses import replace
 
-    from diffmg.core.errors import DiffmgError
+    from diffmg.core import DiffmgError
     from diffmg.runs.model import Model
 
     model = Model.load(run, root=data_root)

@@ -4,5 +4,5 @@ from diffmg.datasets._base import DATASETS, Dataset, DatasetName, Published, dat
 from diffmg.datasets._card import Card
 
 __all__ = [
-    "DATASETS", "Card", "Dataset", "DatasetName", "Published", "data_places", "load_dataset", "parse_name"
+    "DATASETS", "Card", "Dataset", "DatasetName", "Published", "data_places", "load_dataset", "parse_name",
 ]  # fmt: skip

@@ -12,10 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from diffmg.core.errors import DiffmgError, MissingDataError
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.plan import Source
-from diffmg.core.registry import Registry
+from diffmg.core import DiffmgError, MetaGraph, MissingDataError, Registry, Source
 from diffmg.datasets._card import Card, read_card
 from diffmg.tasks.problem import Problem
 

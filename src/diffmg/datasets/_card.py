@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.schema import Relation
+from diffmg.core import DiffmgError, Relation
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 from numpy.typing import NDArray
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core import DiffmgError
 
 
 def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:

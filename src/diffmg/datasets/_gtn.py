@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.schema import Relation
+from diffmg.core import DiffmgError, Relation
 from diffmg.datasets._base import Dataset, find_file
 from diffmg.datasets._files import read_npz
 from diffmg.graph.network import HeteroGraph

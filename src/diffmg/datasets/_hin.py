@@ -9,9 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.schema import Relation
-from diffmg.core.task import PARTS
+from diffmg.core import PARTS, DiffmgError, Relation
 from diffmg.datasets._base import Dataset, find_file
 from diffmg.datasets._files import read_columns, read_edges, read_npz
 from diffmg.graph.network import HeteroGraph

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.schema import Relation
+from diffmg.core import DiffmgError, Relation
 
 Ints = NDArray[np.int64]
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from diffmg.core.metagraph import EMPTY, Link, MetaGraph
-from diffmg.core.schema import Relation
+from diffmg.core import EMPTY, Link, MetaGraph, Relation
 from diffmg.datasets._base import DATASETS, Dataset
 from diffmg.datasets._made import both_ways, counts, hint, noise, pick_in_group, random_edges
 from diffmg.graph.network import HeteroGraph

@@ -1,6 +1,6 @@
 """IMDB: genres of movies."""
 
-from diffmg.core.schema import Relation
+from diffmg.core import Relation
 from diffmg.datasets._base import DATASETS
 from diffmg.datasets._gtn import GtnDataset
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph
-from diffmg.core.schema import Relation
+from diffmg.core import EMPTY, IDENTITY, Link, MetaGraph, Relation
 from diffmg.datasets._base import DATASETS, Dataset
 from diffmg.datasets._made import Ints, both_ways, counts, hint, noise, pick_in_group, random_edges
 from diffmg.graph.network import HeteroGraph

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import torch
 
-from diffmg.core.engine import Engine
+from diffmg.core import Engine
 from diffmg.engine.device import on_host
 from diffmg.graph.network import HeteroGraph
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core import DiffmgError, unknown
 
 CHOICES = ("auto", "cpu", "cuda")
 

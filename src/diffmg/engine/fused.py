@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from diffmg.core.metagraph import EMPTY, Link, MetaGraph
+from diffmg.core import EMPTY, Link, MetaGraph
 from diffmg.engine import kernels
 from diffmg.engine.layout import KernelTables, Table
 

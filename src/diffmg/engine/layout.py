@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from diffmg.core.metagraph import EMPTY, IDENTITY, Operation
+from diffmg.core import EMPTY, IDENTITY, Operation
 from diffmg.graph.network import HeteroGraph
 
 CHUNK = 128

@@ -7,10 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from diffmg.core.engine import Engine
-from diffmg.core.errors import DiffmgError
-from diffmg.core.settings import Settings
-from diffmg.core.task import Task
+from diffmg.core import DiffmgError, Engine, Settings, Task
 from diffmg.engine.backend import Backend
 from diffmg.engine.device import free_bytes
 from diffmg.graph.network import HeteroGraph

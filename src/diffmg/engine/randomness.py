@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from diffmg.core.seeds import derive_seed
+from diffmg.core import derive_seed
 
 
 def generator(device: torch.device | str, seed: int, *purpose: object) -> torch.Generator:

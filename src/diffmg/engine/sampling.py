@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from diffmg.core.metagraph import links_of
-from diffmg.core.space import SearchSpace
+from diffmg.core import SearchSpace, links_of
 from diffmg.graph.network import HeteroGraph
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.schema import Relation, Schema
+from diffmg.core import DiffmgError, Relation, Schema
 from diffmg.graph.sparse import FixedMatrix
 
 

@@ -12,10 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from diffmg.core.engine import Engine
-from diffmg.core.errors import DiffmgError
-from diffmg.core.registry import Registry
-from diffmg.core.schema import Relation, Schema
+from diffmg.core import DiffmgError, Engine, Registry, Relation, Schema
 from diffmg.graph.checks import (
     checked_counts,
     checked_edges,

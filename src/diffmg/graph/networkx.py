@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core import DiffmgError
 from diffmg.graph.network import CONVERTERS, HeteroGraph
 
 if TYPE_CHECKING:

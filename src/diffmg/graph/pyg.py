@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core import DiffmgError
 from diffmg.graph.network import CONVERTERS, HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
 

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.method import Method
-from diffmg.core.settings import Settings
+from diffmg.core import MetaGraph, Method, Settings
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import build_model
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.method import METHODS
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, MetaGraph, Settings
 from diffmg.methods._metagraph import MetaGraphMethod
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Immediate, Search

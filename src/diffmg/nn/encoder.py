@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.core.program import Program
+from diffmg.core import Program
 from diffmg.graph.network import HeteroGraph
 from diffmg.nn.affine import Affine
 from diffmg.nn.propagation import evaluate

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from diffmg.core.metagraph import MetaGraph
+from diffmg.core import MetaGraph
 from diffmg.engine.fused import KernelMetaGraphs, propagate, wire
 from diffmg.engine.layout import kernel_tables
 from diffmg.graph.network import HeteroGraph

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor, nn
 
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.program import compile_program
+from diffmg.core import MetaGraph, compile_program
 from diffmg.engine.backend import fused
 from diffmg.engine.randomness import generator
 from diffmg.graph.network import HeteroGraph

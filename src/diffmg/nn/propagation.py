@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from diffmg.core.program import Cell, Product, Program, Step, Term
+from diffmg.core import Cell, Product, Program, Step, Term
 from diffmg.graph.network import HeteroGraph
 
 

@@ -14,15 +14,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from diffmg.core import TASKS, Data, DiffmgError, MetaGraph, MethodSpec, Part, Settings, Source, Task, read_run
 from diffmg.core.codec import check_format, from_plain, to_plain
-from diffmg.core.errors import DiffmgError
 from diffmg.core.files import digest_of
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.method import MethodSpec
-from diffmg.core.plan import Source
-from diffmg.core.run import Data, read_run
-from diffmg.core.settings import Settings
-from diffmg.core.task import TASKS, Part, Task
 from diffmg.engine.device import resolve_device
 from diffmg.runs.provenance import data_of, differences
 from diffmg.runs.sources import open_problem

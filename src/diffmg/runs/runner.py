@@ -7,13 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.method import Method
-from diffmg.core.plan import Plan
-from diffmg.core.program import compile_program
-from diffmg.core.run import Candidate, Run, Trained
-from diffmg.core.seeds import derive_seed
+from diffmg.core import Candidate, DiffmgError, MetaGraph, Method, Plan, Run, Trained, compile_program, derive_seed
 from diffmg.engine.device import describe_device, resolve_device
 from diffmg.engine.memory import fit_engine_to_memory
 from diffmg.runs.folder import RunFolder

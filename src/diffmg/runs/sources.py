@@ -7,11 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diffmg.core.engine import Engine
-from diffmg.core.errors import DiffmgError
-from diffmg.core.method import METHODS, Method, MethodSpec
-from diffmg.core.plan import Plan, Source
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, DiffmgError, Engine, Method, MethodSpec, Plan, Settings, Source
 
 if TYPE_CHECKING:
     from diffmg.datasets import Published

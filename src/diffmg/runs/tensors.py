@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core import DiffmgError
 from diffmg.core.files import write_atomically
 
 

@@ -6,13 +6,6 @@ from diffmg.tables.problem import problem_from_tables, read_graph, read_problem,
 from diffmg.tables.reading import read_table
 
 __all__ = [
-    "Description",
-    "export_tables",
-    "problem_from_tables",
-    "read_description",
-    "read_graph",
-    "read_problem",
-    "read_table",
-    "read_tables",
-    "write_description",
-]
+    "Description", "export_tables", "problem_from_tables", "read_description", "read_graph", "read_problem",
+    "read_table", "read_tables", "write_description",
+]  # fmt: skip

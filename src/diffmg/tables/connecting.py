@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core import DiffmgError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine

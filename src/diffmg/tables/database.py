@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core import DiffmgError, unknown
 from diffmg.tables.catalogue import DatabaseTable, read_catalogue
 from diffmg.tables.connecting import connected, without_password
 from diffmg.tables.description import Description

@@ -7,10 +7,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from diffmg.core import TASKS, Checked, DiffmgError, TaskSpec, unknown
 from diffmg.core.codec import check_format, check_names, from_plain, read_toml, to_plain, write_toml
-from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.options import Checked
-from diffmg.core.task import TASKS, TaskSpec
 from diffmg.tables.connecting import without_password
 from diffmg.tables.encoding import Encode
 

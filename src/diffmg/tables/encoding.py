@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core import DiffmgError, unknown
 from diffmg.tables.columns import ColumnEncoder, fit_column
 from diffmg.tables.columns._base import Block, finite, is_number
 

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
+from diffmg.core import DiffmgError, Relation
 from diffmg.core.arrow import as_column
-from diffmg.core.errors import DiffmgError
 from diffmg.core.files import cannot_write, make_folder
-from diffmg.core.schema import Relation
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
 from diffmg.tables.description import Description, NodeTable, RelationTable, write_description

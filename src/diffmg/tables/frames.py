@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.schema import Relation
+from diffmg.core import DiffmgError, Relation, unknown
 from diffmg.graph.checks import checked_relation
 from diffmg.graph.network import CONVERTERS, HeteroGraph
 from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from diffmg.core import DiffmgError, Relation, unknown
 from diffmg.core.arrow import numbers
 from diffmg.core.codec import from_plain, to_plain
-from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.schema import Relation
 from diffmg.graph.network import HeteroGraph
 from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
 from diffmg.tables.encoding import FeatureEncoder

@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.plan import Source
+from diffmg.core import DiffmgError, Source
 from diffmg.graph.network import HeteroGraph
 from diffmg.tables.description import Description, read_description
 from diffmg.tables.network import build_network

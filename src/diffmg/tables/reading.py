@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 
+from diffmg.core import DiffmgError, unknown
 from diffmg.core.arrow import as_column, plain
-from diffmg.core.errors import DiffmgError, unknown
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 OTHERS = (",", ";", "\t", "|")

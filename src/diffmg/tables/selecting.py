@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core import DiffmgError, unknown
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, Kind
 
 if TYPE_CHECKING:

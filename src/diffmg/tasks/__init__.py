@@ -1,6 +1,6 @@
 """Tasks: what is predicted, for which target types, on which split, how it is scored. One file per member."""
 
-from diffmg.core.task import PARTS, Part, Task
+from diffmg.core import PARTS, Part, Task
 from diffmg.tasks.answers import Answers
 from diffmg.tasks.node_classification import NodeClassification
 from diffmg.tasks.problem import Problem

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from diffmg.core import PARTS, DiffmgError, Part
 from diffmg.core.arrow import plain
-from diffmg.core.errors import DiffmgError
-from diffmg.core.task import PARTS, Part
 
 Ints = NDArray[np.int64]
 Shares = tuple[float, float, float]

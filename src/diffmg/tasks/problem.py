@@ -9,13 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from diffmg.core.engine import Engine
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.plan import Source
-from diffmg.core.program import compile_program
-from diffmg.core.space import check_fits
-from diffmg.core.task import Task
+from diffmg.core import DiffmgError, Engine, MetaGraph, Source, Task, check_fits, compile_program
 from diffmg.graph.network import HeteroGraph
 
 

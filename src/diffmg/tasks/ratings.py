@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core import DiffmgError
 
 Ints = NDArray[np.int64]
 Random = np.random.Generator | np.random.RandomState

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaGraph
+from diffmg.core import DiffmgError, MetaGraph
 
 
 @dataclass(frozen=True)

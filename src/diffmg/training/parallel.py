@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.settings import Settings
+from diffmg.core import MetaGraph, Settings
 from diffmg.engine.backend import Backend
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import Training

@@ -9,9 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.settings import Settings
+from diffmg.core import DiffmgError, MetaGraph, Settings
 from diffmg.engine.randomness import generator
 from diffmg.nn import DerivedModel, EncoderOptions
 from diffmg.tasks.problem import Problem

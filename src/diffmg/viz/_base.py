@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.registry import Registry
+from diffmg.core import DiffmgError, MetaGraph, Registry
 
 Drawing = Callable[[Sequence[MetaGraph]], str]
 DRAWINGS: Registry[Drawing] = Registry("format", "diffmg.viz", group="diffmg.drawings")

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from diffmg.core.metagraph import EMPTY, Link, MetaGraph, Operation
-from diffmg.core.program import compile_program
-from diffmg.core.schema import Relation
+from diffmg.core import EMPTY, Link, MetaGraph, Operation, Relation, compile_program
 
 MOST_PATHS = 12
 """How many meta paths are written out; a person reads no more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diffmg.core.metagraph import MetaGraph
+from diffmg.core import MetaGraph
 from diffmg.viz._base import DRAWINGS
 from diffmg.viz.marks import looks, marks_of, path_lines, title
 

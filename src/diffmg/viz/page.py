@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from diffmg.core import MetaGraph, Run, ScoredPart, read_history, read_run
 from diffmg.core.files import write_text
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.run import Run, ScoredPart, read_history, read_run
 from diffmg.viz._base import draw_all
 from diffmg.viz.curves import curves_svg
 

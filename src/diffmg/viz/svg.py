@@ -10,7 +10,7 @@ from operator import itemgetter
 from unicodedata import east_asian_width
 from xml.sax.saxutils import escape
 
-from diffmg.core.metagraph import Link, MetaGraph
+from diffmg.core import Link, MetaGraph
 from diffmg.viz._base import DRAWINGS
 from diffmg.viz.marks import DARK, Look, Mark, Use, looks, marks_of, path_lines, title, wrap
 

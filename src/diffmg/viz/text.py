@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from diffmg.core.metagraph import MetaGraph
+from diffmg.core import MetaGraph
 from diffmg.viz._base import DRAWINGS
 from diffmg.viz.marks import Mark, Use, marks_of, path_lines, title, wrap
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from diffmg.core.metagraph import MetaPath
-from diffmg.core.options import Count
-from diffmg.core.settings import Settings
+from diffmg.core import Count, MetaPath, Settings
 from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._paths import path_texts, paths_by_target
 from diffmg.tasks.problem import Problem

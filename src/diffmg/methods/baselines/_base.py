@@ -7,10 +7,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.method import Method
-from diffmg.core.settings import Settings
+from diffmg.core import DiffmgError, MetaGraph, Method, Settings
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Immediate, Search
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core import DiffmgError
 from diffmg.tasks.problem import Problem
 
 

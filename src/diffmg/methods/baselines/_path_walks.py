@@ -13,8 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaPath
+from diffmg.core import DiffmgError, MetaPath
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._paths import pattern, spelled
 

@@ -11,9 +11,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaPath
-from diffmg.core.schema import Relation, Schema
+from diffmg.core import DiffmgError, MetaPath, Relation, Schema
 from diffmg.graph.network import HeteroGraph
 
 MOST_PATHS = 16

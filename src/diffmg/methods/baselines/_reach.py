@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from diffmg.core.schema import Relation, Schema
+from diffmg.core import Relation, Schema
 
 
 def types_within(schema: Schema, targets: Sequence[str], hops: int) -> tuple[str, ...]:

@@ -11,9 +11,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.core.method import METHODS
-from diffmg.core.options import Count, Fraction
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Count, Fraction, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._links import Attention, Links, dropping

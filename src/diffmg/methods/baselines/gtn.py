@@ -9,10 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from diffmg.core.method import METHODS
-from diffmg.core.options import Count, Positive
-from diffmg.core.schema import Relation
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Count, Positive, Relation, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.sparse import FixedMatrix
 from diffmg.methods.baselines._base import Baseline

@@ -18,10 +18,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.core.method import METHODS
-from diffmg.core.options import Bounds, Count
-from diffmg.core.seeds import derive_seed
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Bounds, Count, Settings, derive_seed
 from diffmg.engine.randomness import generator as seeded
 from diffmg.methods.baselines._along_paths import AlongPaths
 from diffmg.methods.baselines._links import Links

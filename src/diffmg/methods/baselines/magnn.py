@@ -23,13 +23,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.core.errors import DiffmgError
-from diffmg.core.metagraph import MetaPath
-from diffmg.core.method import METHODS
-from diffmg.core.options import Count
-from diffmg.core.schema import Relation
-from diffmg.core.seeds import derive_seed
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Count, DiffmgError, MetaPath, Relation, Settings, derive_seed
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._along_paths import AlongPaths

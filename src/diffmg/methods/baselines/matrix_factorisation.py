@@ -8,8 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from diffmg.core.method import METHODS
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._base import Baseline

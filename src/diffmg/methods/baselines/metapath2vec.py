@@ -23,11 +23,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.core.metagraph import MetaPath
-from diffmg.core.method import METHODS
-from diffmg.core.options import Bounds, Count, Positive
-from diffmg.core.seeds import derive_seed
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Bounds, Count, MetaPath, Positive, Settings, derive_seed
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.fingerprint import graph_fingerprint
 from diffmg.graph.network import HeteroGraph

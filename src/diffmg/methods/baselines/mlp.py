@@ -8,9 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from diffmg.core.method import METHODS
-from diffmg.core.options import Count
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Count, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._stacked import StackedModel

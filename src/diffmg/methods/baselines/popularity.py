@@ -10,8 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from diffmg.core.method import METHODS
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Settings
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._choices import observed_choices

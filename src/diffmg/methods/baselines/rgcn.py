@@ -11,10 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from diffmg.core.method import METHODS
-from diffmg.core.options import Bounds, Count
-from diffmg.core.schema import Relation
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Bounds, Count, Relation, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._buffers import SparseBuffer

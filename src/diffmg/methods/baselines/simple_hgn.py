@@ -13,10 +13,7 @@ import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from diffmg.core.method import METHODS
-from diffmg.core.options import Count, Fraction
-from diffmg.core.schema import Relation
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Count, Fraction, Relation, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._base import Baseline

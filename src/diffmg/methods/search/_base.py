@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from diffmg.core.options import Count
-from diffmg.core.space import SearchSpace
+from diffmg.core import Count, SearchSpace
 from diffmg.methods._metagraph import MetaGraphMethod
 from diffmg.tasks.problem import Problem
 

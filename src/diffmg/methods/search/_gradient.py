@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.options import Count, NotNegative, Positive
-from diffmg.core.space import SearchSpace
+from diffmg.core import Count, MetaGraph, NotNegative, Positive, SearchSpace
 from diffmg.engine.backend import fused
 from diffmg.engine.randomness import generator
 from diffmg.engine.sampling import DeviceSpaces

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from diffmg.core.metagraph import MetaGraph
-from diffmg.core.seeds import derive_seed
-from diffmg.core.settings import Settings
+from diffmg.core import MetaGraph, Settings, derive_seed
 from diffmg.tasks.problem import Problem
 from diffmg.training import Epoch, Training, train_parallel
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from diffmg.core.method import METHODS
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Settings
 from diffmg.methods.search._gradient import ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports

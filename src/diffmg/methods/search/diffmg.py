@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from diffmg.core.method import METHODS
-from diffmg.core.options import Share
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Settings, Share
 from diffmg.engine.randomness import generator
 from diffmg.methods.search._gradient import Architecture, ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem

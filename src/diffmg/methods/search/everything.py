@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from diffmg.core.method import METHODS
-from diffmg.core.options import Count
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Count, Settings
 from diffmg.methods._metagraph import MetaGraphMethod
 from diffmg.methods.search._base import spaces_of
 from diffmg.tasks.problem import Problem

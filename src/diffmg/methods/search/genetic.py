@@ -17,11 +17,7 @@ from typing import Any
 
 from torch import Tensor
 
-from diffmg.core.method import METHODS
-from diffmg.core.options import Count, Share
-from diffmg.core.seeds import derive_seed
-from diffmg.core.settings import Settings
-from diffmg.core.space import SearchSpace
+from diffmg.core import METHODS, Count, SearchSpace, Settings, Share, derive_seed
 from diffmg.methods.search._base import SearchMethod, spaces_of
 from diffmg.methods.search._trained import MetaGraphs, Trial, judge
 from diffmg.tasks.problem import Problem

@@ -5,9 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from diffmg.core.method import METHODS
-from diffmg.core.seeds import derive_seed
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Settings, derive_seed
 from diffmg.methods.search._base import SearchMethod, spaces_of
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Immediate, Search

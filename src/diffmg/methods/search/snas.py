@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from diffmg.core.method import METHODS
-from diffmg.core.settings import Settings
+from diffmg.core import METHODS, Settings
 from diffmg.engine.randomness import generator
 from diffmg.methods.search._gradient import ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem

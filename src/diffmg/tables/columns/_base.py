@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from diffmg.core import DiffmgError, Registry
 from diffmg.core.arrow import decoded
 from diffmg.core.codec import register, structure_fields, to_plain
-from diffmg.core.errors import DiffmgError
-from diffmg.core.registry import Registry
 
 Block: TypeAlias = Any
 """Features of some columns: a dense array of float32, or a scipy CSR matrix."""
