@@ -33,6 +33,7 @@ from diffmg.core.run import FORMAT, Candidate, Data, Run, Trained
 from diffmg.core.task import TASKS
 from diffmg.datasets import DATASETS
 from diffmg.graph.network import CONVERTERS
+from diffmg.methods.search._base import SearchMethod
 from diffmg.tables.columns import COLUMN_TYPES
 from diffmg.viz import DRAWINGS
 from run_files import diffmg as command
@@ -46,7 +47,8 @@ SMALLER = {"academic": "academic:120", "shop": "shop:160"}
 QUICKER = ("-s", "max_epochs=8", "-s", "dim=8")
 QUICKER_SEARCH = ("-o", "epochs=3")
 BLOCK = re.compile(
-    r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]*)\")?[^\n]*\n(?P<body>.*?)^```$",
+    r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?"
+    r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]*)\")?[^\n]*\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
@@ -95,10 +97,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder where pages run; what they register or import is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    modules, members = set(sys.modules), [dict(registry._members) for registry in REGISTRIES]
+    modules, members = set(sys.modules), [dict(registry.items()) for registry in REGISTRIES]
     yield tmp_path
     for registry, before in zip(REGISTRIES, members, strict=True):
-        registry._members = before
+        registry._members, registry._complete = before, True
     for name in set(sys.modules) - modules:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]
@@ -176,7 +178,7 @@ def quicker(words: list[str]) -> list[str]:
 
 
 def install() -> None:
-    """What installing the package of this folder does for its entry points: they are written down and looked up anew."""
+    """What installing the package of this folder does for its entry points: written down, and looked up anew."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     info = Path(f"{project['name'].replace('-', '_')}-{project['version']}.dist-info")
     info.mkdir()
@@ -285,12 +287,8 @@ def test_pages_ask_for_tables_that_there_are(tables: ModuleType) -> None:
     assert asked == set(tables.TABLES)
 
 
-def test_a_table_says_what_stands_below_a_field(tables: ModuleType) -> None:
-    @dataclass(frozen=True)
-    class Base:
-        first: int = 1
-        """Said of the first."""
-
-    Base.__module__ = "diffmg.made"
-    assert tables.field_docs(Base) == {"first": "Said of the first."}
-    assert "| `first` | int | `1` | Said of the first. |" in tables.options_table(Base)
+def test_a_table_says_what_stands_below_a_field_and_those_it_extends(tables: ModuleType) -> None:
+    said, inherited = tables.field_docs(diffmg.DiffMG), tables.field_docs(SearchMethod)
+    assert said["depth"] == inherited["depth"] != ""
+    assert said["epsilon"]
+    assert "epsilon" not in inherited

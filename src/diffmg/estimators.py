@@ -1,7 +1,5 @@
 """scikit-learn style front doors: hyper-parameters in the constructor, a problem in `fit`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self

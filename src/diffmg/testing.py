@@ -4,8 +4,6 @@ Each check raises AssertionError with what was expected. `problems()` makes smal
 isolated nodes, a type without features, relations within one type, one and two target types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

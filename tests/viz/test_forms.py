@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import EMPTY, MetaGraph
 from diffmg.core.schema import Relation
 from diffmg.core.space import SearchSpace
-from diffmg.viz import draw, draw_all
+from diffmg.viz import DRAWINGS, draw, draw_all
 from diffmg.viz.marks import PALETTE, Use, marks_of, path_lines
 from pictures import FORMS, ODD, ODD_GRAPH, PLANTED, SCHEMA, labels, published
 
@@ -64,6 +65,11 @@ def test_two_towers_share_one_picture_and_one_palette(form: str) -> None:
     assert drawing.count(head) == 1
     colours = {m.operation for tower in towers for m in marks_of(tower) if m.use is Use.SENDS}
     assert sum(colour in drawing for colour in PALETTE) == min(len(colours), len(PALETTE))
+
+
+def test_every_form_is_tested_and_has_a_test_file_of_its_name() -> None:
+    assert sorted(FORMS) == [name for name, _ in DRAWINGS.items()]
+    assert all((Path(__file__).parent / f"test_{form}.py").is_file() for form in FORMS)
 
 
 def test_unknown_form_names_the_nearest() -> None:

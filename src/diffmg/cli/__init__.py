@@ -1,7 +1,5 @@
 """The command line. Heavy imports stand inside the commands, so that `--help` is quick."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The command that writes a network out as tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

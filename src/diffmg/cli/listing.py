@@ -1,7 +1,5 @@
 """The command that lists what there is."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 from rich.table import Table

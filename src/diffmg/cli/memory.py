@@ -1,7 +1,5 @@
 """The command that says what a run would take."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from rich.table import Table

@@ -1,7 +1,5 @@
 """Commands that go on with a run or do it again: resume, repeat."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated

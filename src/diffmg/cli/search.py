@@ -1,7 +1,5 @@
 """The command that only searches."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Columns of any kind as Arrow columns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

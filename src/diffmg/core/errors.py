@@ -1,7 +1,5 @@
 """Errors a person can act on: the rule, the value that broke it, the next step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """Files are written whole or not at all, and a failure says what to do."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Checks of options: each field has the type it says and lies within its bounds, and the rules hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

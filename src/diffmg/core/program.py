@@ -1,7 +1,5 @@
 """Programs: the shortest list of typed sparse products that evaluates a meta graph for its target type."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

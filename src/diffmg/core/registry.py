@@ -1,7 +1,5 @@
 """Families of members, one file each: a registry finds them by itself, inside the package and in installed ones."""
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import import_module

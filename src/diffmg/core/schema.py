@@ -1,7 +1,5 @@
 """Which node types and relations a network has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from diffmg.core.errors import DiffmgError, unknown

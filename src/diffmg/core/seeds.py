@@ -1,7 +1,5 @@
 """Seeds split by purpose: the same seed and purpose give the same numbers, whatever else is drawn."""
 
-from __future__ import annotations
-
 import hashlib
 
 

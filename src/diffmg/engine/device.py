@@ -1,7 +1,5 @@
 """Where to compute. What is special to a kind of device stands here and in `replay`; all else asks `Backend`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """How much memory a search or a training will take, before it starts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

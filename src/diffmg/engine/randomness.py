@@ -1,7 +1,5 @@
 """Torch generators, seeded for a purpose."""
 
-from __future__ import annotations
-
 import torch
 
 from diffmg.core import derive_seed

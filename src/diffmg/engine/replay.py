@@ -1,7 +1,5 @@
 """A step of fixed shape: on a GPU captured once as a CUDA graph and replayed without the host."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """What a network's parts must satisfy; each check returns the part in its canonical form or raises."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

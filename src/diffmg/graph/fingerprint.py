@@ -1,7 +1,5 @@
 """Hashes of data, so that a run can say what it ran on."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An affine map for dense, sparse or one-hot input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

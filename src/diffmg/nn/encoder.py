@@ -1,7 +1,5 @@
 """The encoder: projection per type, shared weight, program, norm, activation. It serves search and retraining."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """All towers of a model at once, by the fused kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

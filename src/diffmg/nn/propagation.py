@@ -1,7 +1,5 @@
 """Running a program: from state 0 of each type to the last state of the target type, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

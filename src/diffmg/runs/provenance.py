@@ -1,7 +1,5 @@
 """What a run says about itself: the data it was on, and the versions that computed it."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 from pathlib import Path

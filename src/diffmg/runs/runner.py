@@ -1,7 +1,5 @@
 """Carrying out a plan: search, train, choose by validation, score once."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Files of tensors: safetensors with plain values beside them. No pickle is read or written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers of a model: named columns, a row per answer, with the user's ids."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Mapping

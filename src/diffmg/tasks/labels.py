@@ -1,7 +1,5 @@
 """Labels and splits from columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

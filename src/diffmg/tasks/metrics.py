@@ -1,7 +1,5 @@
 """Scores, computed where the tensors are; each returns a tensor of one number."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

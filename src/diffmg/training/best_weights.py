@@ -1,7 +1,5 @@
 """Keeping the best epoch's parameters, without asking a GPU for a value."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """Epochs of a job: the same code on a CPU, epoch by epoch, and on a GPU, captured and replayed in blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs: work that goes epoch by epoch and can be stopped and taken up again without a trace in its result."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
@@ -43,16 +41,15 @@ class Job(ABC):
     def advance(self) -> Sequence[Epoch]:
         """Do one or more epochs: on a GPU several go by between two looks at them."""
 
-    @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
         """State that is tensors."""
+        return {}
 
-    @abstractmethod
     def numbers(self) -> dict[str, Any]:
         """State that is plain values, ready for JSON."""
+        return {}
 
-    @abstractmethod
-    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:  # noqa: B027
         """Go on from a saved state."""
 
 
@@ -78,17 +75,6 @@ class Immediate(Search):
     def advance(self) -> Sequence[Epoch]:
         """Never called: there is nothing to do."""
         raise DiffmgError(f"a finished search has no more epochs, but got a call at epoch {self.epoch}")
-
-    def tensors(self) -> dict[str, Tensor]:
-        """No state."""
-        return {}
-
-    def numbers(self) -> dict[str, Any]:
-        """No state."""
-        return {}
-
-    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
-        """Nothing to restore."""
 
 
 class Watch(Protocol):

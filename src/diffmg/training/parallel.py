@@ -1,7 +1,5 @@
 """Many trainings at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """State of modules, optimisers and generators as flat tensors with names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """Training: of the model of given meta graphs or of any other; the epoch that is best on validation is kept."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import Any

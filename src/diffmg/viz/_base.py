@@ -1,7 +1,5 @@
 """Drawings of meta graphs: one file per form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from diffmg.core import DiffmgError, MetaGraph, Registry

@@ -1,7 +1,5 @@
 """Learning curves as a picture."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """A meta graph in the DOT language of Graphviz."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from diffmg.core import MetaGraph

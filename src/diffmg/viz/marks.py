@@ -1,7 +1,5 @@
 """What all drawings share: which operations are drawn, how they look, how meta paths are written."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Sequence
 from enum import Enum

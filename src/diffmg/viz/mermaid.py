@@ -1,7 +1,5 @@
 """A meta graph as a Mermaid flowchart, for Markdown pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from diffmg.core import MetaGraph

@@ -1,7 +1,5 @@
 """The page of one run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """A meta graph as an SVG picture that needs nothing else."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

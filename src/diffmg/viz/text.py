@@ -1,7 +1,5 @@
 """A meta graph as text for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from diffmg.core import MetaGraph
