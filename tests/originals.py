@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from diffmg.datasets import DATASETS
+from experiments.data.card_files import stored_files
 
 PA = sp.csr_matrix(([1.0, 1.0, 1.0], ([3, 3, 4], [0, 1, 2])), shape=(5, 5))
 """Papers 3 and 4 in rows, authors 0 to 2 in columns."""
@@ -58,6 +59,6 @@ def hin_originals(name: str, root: Path) -> dict[str, bytes]:
     card = DATASETS.get(name)(name).card()
     return {
         f"{card.repository}/{card.commit}/{file.original.path}": gzip.decompress((root / file.name).read_bytes())
-        for file in card.files
+        for file in stored_files(card)
         if file.original is not None
     }

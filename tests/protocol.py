@@ -11,8 +11,9 @@ from diffmg.tasks.ratings import Ratings
 PARTS = ("train", "val", "test")
 
 
-def codes(pairs: np.ndarray, ratings: Ratings) -> set[int]:
-    return set((pairs[:, 0].astype(int) * ratings.shape[1] + pairs[:, 1]).tolist())
+def codes(pairs: np.ndarray, ratings: Ratings) -> np.ndarray:
+    """Each pair as one number, sorted."""
+    return np.sort(pairs[:, 0].astype(np.int64) * ratings.shape[1] + pairs[:, 1])
 
 
 def assert_follows_the_protocol(split: Mapping[str, np.ndarray], ratings: Ratings) -> None:
@@ -24,12 +25,11 @@ def assert_follows_the_protocol(split: Mapping[str, np.ndarray], ratings: Rating
     assert len(split["observed"]) == len(liked) - count
     for sign in ("pos", "neg"):
         assert tuple(len(split[f"{sign}_{part}"]) for part in PARTS) == sizes
-    positive = [codes(split[f"pos_{part}"], ratings) for part in PARTS]
-    negative = [codes(split[f"neg_{part}"], ratings) for part in PARTS]
-    everything = [codes(split["observed"], ratings), *positive, *negative]
-    assert len(set().union(*everything)) == sum(map(len, everything)) == sum(map(len, split.values()))
-    assert codes(split["observed"], ratings).union(*positive) == liked
-    drawn = set().union(*negative)
-    assert not drawn & liked
-    assert drawn <= low if len(low) >= count else drawn >= low
+    everything = {key: codes(rows, ratings) for key, rows in split.items()}
+    assert len(np.unique(np.concatenate([*everything.values()]))) == sum(map(len, split.values()))
+    positive = [everything["observed"], *(everything[f"pos_{part}"] for part in PARTS)]
+    assert np.array_equal(np.sort(np.concatenate(positive)), liked)
+    drawn = np.concatenate([everything[f"neg_{part}"] for part in PARTS])
+    assert not np.isin(drawn, liked).any()
+    assert np.isin(drawn, low).all() if len(low) >= count else np.isin(low, drawn).all()
     assert all(rows.dtype == np.int32 for rows in split.values())

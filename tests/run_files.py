@@ -46,7 +46,7 @@ def call(command: Callable[[], None], *arguments: object, columns: str = WIDE) -
     code: Any = 0
     with (
         mock.patch.object(sys, "argv", argv),
-        mock.patch.dict(os.environ, COLUMNS=columns),
+        mock.patch.dict(os.environ, COLUMNS=columns, TERM="xterm"),
         redirect_stdout(out),
         redirect_stderr(err),
     ):

@@ -1,180 +1,90 @@
-"""What the documents say: their code runs, their tables are those of the result files."""
+"""What the documents say: their code and commands run, and what they name is there."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
+import ast
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
+import diffmg as package
+from run_files import diffmg
+
 ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+SOURCE = Path(package.__file__).parent
+QUICK = {"academic": "academic:120", "shop": "shop:160", "academic:1e6": "academic:1e4"}
+"""Data of the README's commands, made small."""
 
 
-def test_the_readmes_python_runs(tmp_path: Path) -> None:
-    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert code
-    for number, block in enumerate(code):
+def test_the_readmes_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert blocks
+    for number, block in enumerate(blocks):
         script = tmp_path / f"block{number}.py"
-        script.write_text(block)
+        script.write_text(block, encoding="utf-8")
         names = runpy.run_path(str(script))
         assert names["model"].predict().shape == (4,)
+    assert (tmp_path / "runs" / "mine" / "report.html").is_file()
 
 
-def test_the_readmes_commands_exist() -> None:
-    from diffmg.cli import app
-
-    commands = {c.name or (c.callback.__name__ if c.callback else "") for c in app.registered_commands}
-    commands |= {group.name or "" for group in app.registered_groups}
-    used = re.findall(r"^diffmg (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert used
-    assert set(used) <= commands
+def commands() -> list[list[str]]:
+    """The command lines of the README's blocks, without comments."""
+    blocks = [block for kind, block in re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL) if not kind]
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    return [words for words in lines if words[:1] == ["diffmg"]]
 
 
-def test_tables_are_those_of_the_result_files() -> None:
+def test_the_readmes_commands_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = commands()
+    assert len(found) >= 10
+    for words in found:
+        if words[1] == "resume":
+            continue  # tests/cli stops a run first
+        small = [QUICK.get(word, word) for word in words[1:]]
+        short = ["-s", "max_epochs=2"] if words[1] == "fit" else []
+        answer = diffmg(*small, *short, *(["-o", "epochs=2"] if short and "--method" not in words else []))
+        assert answer.code == 0, (words, answer.err)
+
+
+def test_the_tour_of_the_house_names_what_is_there() -> None:
+    rows = re.findall(r"^\| (\d+) \| `([\w.]+)` \| `([\w/]+\.py)` \|", CONTRIBUTING, re.MULTILINE)
+    assert [int(number) for number, _, _ in rows] == list(range(1, len(rows) + 1))
+    assert 10 <= len(rows) <= 18
+    for _, call, file in rows:
+        names = {n.name for n in ast.walk(ast.parse((SOURCE / file).read_text(encoding="utf-8"))) if hasattr(n, "name")}
+        assert set(call.split(".")) <= names, (call, file)
+
+
+def test_files_that_contributing_names_are_there() -> None:
+    layers = "core|graph|tasks|engine|nn|training|methods|tables|datasets|runs|viz"
+    for file in re.findall(rf"`((?:{layers})/[\w/]+\.py)`", CONTRIBUTING):
+        assert (SOURCE / file).is_file(), file
+
+
+def test_the_wheel_holds_the_package_alone_and_works_in_an_empty_environment(tmp_path: Path) -> None:
+    """No experiments, no benchmarks, no tests; data files, cards and types are in."""
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(tmp_path), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert {p.name for p in tmp_path.iterdir() if not p.name.endswith(".dist-info")} == {"diffmg", "bin"}
+    for file in ("py.typed", "__init__.pyi", "datasets/cards/dblp.toml", "datasets/published/dblp.json"):
+        assert (tmp_path / "diffmg" / file).is_file(), file
+    code = (
+        "import diffmg, sys; assert diffmg.__file__.startswith(sys.argv[1]), diffmg.__file__; "
+        "from diffmg.core.method import METHODS; from diffmg.core.task import TASKS; print(len(METHODS.names()))"
+    )
     done = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "render.py"), "--check"], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout
-
-
-MACHINE = {
-    "gpu": None,
-    "cpu": "A Processor",
-    "threads": 3,
-    "copy_bytes_per_second": 2e10,
-    "operations_per_second": 5e12,
-}
-ORIGIN = "`diffmg bench it --seed 0`; 3 threads of A Processor; torch 2.99, Python 3.98."
-OURS = {"median": 0.0123, "low": 0.0112, "high": 0.0156, "peak_bytes": 123_000_000, "whole_median": 2.345}
-OTHER = {"median": 0.0789, "low": 0.0778, "high": 0.0812, "peak_bytes": 456_000_000}
-ENGINE = {
-    "amazon": {
-        "least_per_retraining_epoch": {"bytes": 40_000_000, "operations": 300_000_000},
-        "search": {"ours": OURS, "yardstick": OTHER, "ratio": 6.4},
-        "retrain": {"ours": OURS | {"median": 0.0246, "whole_median": 0.5}, "yardstick": OTHER, "ratio": 3.2},
-    }
-}
-POINTS = [
-    {"nodes": 1000, "edges": 12_345, "median": 0.00123, "peak_bytes": 20_000_000},
-    {"nodes": 1_000_000, "edges": 9_876_543, "median": 1.23456, "peak_bytes": 3_210_000_000},
-]
-GROWTH = {"points": POINTS, "exponents": {"seconds": {"between": [1.07], "last": 1.07}}}
-WAY = {
-    "median": 0.01432,
-    "gathered_bytes_per_second": 3.59e12,
-    "share_of_copy_bandwidth": 0.874,
-    "relative_error": 6.2e-8,
-}
-PRODUCT = {"ways": {"fused, float32": WAY}, "ratio": 2.33, "ratio_same_storage": 2.2, "ratio_float32": 1.59}
-VARIANTS = {"default": {"mean": 0.9392, "std": 0.0026}, "16 columns at a time": {"mean": 0.9213, "std": 0.0035}}
-SCORES = {"dblp": {"metric": "macro_f1", "variants": VARIANTS}}
-FILES = {"engine": ENGINE, "growth": GROWTH, "large": GROWTH, "product": PRODUCT, "scores": SCORES}
-RATIOS = [
-    ["amazon", "search", "78.9 (77.8 to 81.2)", "12.3 (11.2 to 15.6)", "6.4", "123", "456"],
-    ["amazon", "retraining", "78.9 (77.8 to 81.2)", "24.6 (11.2 to 15.6)", "3.2", "123", "456"],
-]
-FLOORS = [["amazon", "40", "300", "2.000", "24.60", "12"]]
-SIZES = [["1,000", "12,345", "1.23", "", "0.02"], ["1,000,000", "9,876,543", "1234.56", "1.07", "3.21"]]
-UNCHANGED = [["dblp, macro f1", "93.92 ± 0.26", "92.13 ± 0.35"]]
-WANTED = {
-    "whole_gpu": [
-        ["amazon", "search", "8.6", "2.345", "4", "12.30", "123"],
-        ["amazon", "retraining", "22.0", "0.500", "44", "24.60", "123"],
-    ],
-    "ratios_cpu": RATIOS,
-    "ratios_gpu": RATIOS,
-    "floors_cpu": FLOORS,
-    "floors_gpu": FLOORS,
-    "growth_gpu": SIZES,
-    "growth_cpu": SIZES,
-    "large_gpu": SIZES,
-    "product_gpu": [["fused, float32", "14.32", "3.59", "87 %", "6.2e-08"]],
-    "unchanged_gpu": UNCHANGED,
-    "unchanged_cpu": UNCHANGED,
-}
-"""By table, the rows that the figures above give."""
-
-
-def result(results: dict[str, Any], **machine: Any) -> dict[str, Any]:
-    versions = {"torch": "2.99", "python": "3.98"}
-    return {
-        "command": "diffmg bench it --seed 0",
-        "machine": MACHINE | machine,
-        "versions": versions,
-        "results": results,
-    }
-
-
-@pytest.fixture
-def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module that renders the tables of speed, over result files of ours."""
-    spec = importlib.util.spec_from_file_location("speed_tables_of_ours", ROOT / "benchmarks" / "speed_tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    speed = tmp_path / "results" / "speed"
-    speed.mkdir(parents=True)
-    for name, results in FILES.items():
-        for where in ("cpu", "h200"):
-            (speed / f"{name}_{where}.json").write_text(json.dumps(result(results)))
-    (tmp_path / "ding2021.toml").write_text("[amazon]\nprogram_search_seconds = 8.6\nprogram_retrain_seconds = 22.0\n")
-    monkeypatch.setattr(module, "HERE", tmp_path)
-    return module
-
-
-def rows_of(text: str) -> list[list[str]]:
-    """The cells of a Markdown table, its head first."""
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-@pytest.mark.parametrize("name", sorted(WANTED))
-def test_the_figures_in_a_table_of_speed_are_those_of_the_file(tables: ModuleType, name: str) -> None:
-    text = tables.TABLES[name]()
-    head, *rows = rows_of(text)
-    assert rows == WANTED[name]
-    assert len(head) == len(rows[0])
-    (rule,) = (line for line in text.splitlines() if line.startswith("|---"))
-    assert rule == "|---|" + "---:|" * (len(head) - 1)
-    assert f"\n\n{ORIGIN}" in text
-
-
-def test_every_table_of_speed_is_checked_and_is_in_a_document(tables: ModuleType) -> None:
-    assert set(tables.TABLES) == set(WANTED)
-    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"<!-- table: (\w+) -->", text)) == set(WANTED)
-
-
-def test_the_lines_below_the_tables_of_speed_are_from_the_file(tables: ModuleType) -> None:
-    assert "Measured ceilings: copy 20 GB/s, dense product 5.00 Tflop/s (float32)." in tables.floors("engine_cpu")
-    said = tables.product()
-    assert "takes 1/2.33 of the library's float32 time and 1/2.20 of its bfloat16 time; in float32, 1/1.59." in said
-
-
-def test_a_floor_may_be_set_by_arithmetic(tables: ModuleType, tmp_path: Path) -> None:
-    """300 million operations at 1e10 a second take 30 ms; 40 MB at 20 GB/s take 2."""
-    file = tmp_path / "results" / "speed" / "engine_cpu.json"
-    file.write_text(json.dumps(result(ENGINE, operations_per_second=1e10)))
-    assert rows_of(tables.floors("engine_cpu"))[1] == ["amazon", "40", "300", "30.000", "24.60", "1"]
-
-
-def test_a_gpu_is_named_instead_of_threads(tables: ModuleType) -> None:
-    assert tables.origin(result({}, gpu="NVIDIA H200")) == (
-        "\n`diffmg bench it --seed 0`; NVIDIA H200; torch 2.99, Python 3.98."
-    )
-
-
-def test_a_file_that_is_not_there_is_named(tables: ModuleType, tmp_path: Path) -> None:
-    from diffmg.core.errors import DiffmgError
-
-    (tmp_path / "results" / "speed" / "scores_cpu.json").unlink()
-    with pytest.raises(DiffmgError, match=r"a result file must exist, but got no file at .*scores_cpu\.json"):
-        tables.TABLES["unchanged_cpu"]()
+        [sys.executable, "-c", code, str(tmp_path)],
+        env={"PYTHONPATH": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 24

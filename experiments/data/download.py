@@ -11,8 +11,8 @@ from pathlib import Path
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.files import cannot_write, make_folder
-from diffmg.datasets._base import DATASETS, Dataset, data_places
-from diffmg.datasets._card import Card
+from diffmg.datasets import DATASETS, Card, Dataset, data_places
+from experiments.data.card_files import stored_files
 from experiments.data.convert import convert
 from experiments.data.fetch import Patience, Remote, address_of, fetch
 from experiments.data.verify import verify_files
@@ -49,7 +49,7 @@ def download(dataset: Dataset, root: Path | None, *, base: str, patience: Patien
     waiting = place / ".originals" / dataset.name
     make_folder(waiting)
     originals = {}
-    for original in card.originals:
+    for original in (file.original for file in stored_files(card) if file.original is not None):
         file = waiting / Path(original.path).name
         remote = Remote(address_of(base, card.repository, card.commit, original.path), original.sha256, original.size)
         fetch(remote, file, patience, partial(watch, file.name))
@@ -73,7 +73,7 @@ def _store(dataset: Dataset, card: Card, originals: dict[str, Path], place: Path
                     raise DiffmgError(
                         f"converting must give the files of the card, but got {check.what!r}: {check.note}"
                     )
-            for file in card.files:
+            for file in stored_files(card):
                 make_folder((place / file.name).parent)
                 (made / file.name).replace(place / file.name)
     except OSError as error:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from diffmg.core.errors import DiffmgError, MissingDataError
-from diffmg.datasets._base import DATASETS, find_file
-from diffmg.datasets._card import Card, StoredFile
+from diffmg.datasets import DATASETS, Card
+from diffmg.datasets._base import find_file
 from diffmg.tasks.problem import Problem
+from experiments.data.card_files import StoredFile, stored_files
 from experiments.data.digest import content_digest, file_digest
 
 K = TypeVar("K")
@@ -42,7 +43,7 @@ def verify_dataset(name: str, root: Path | None = None) -> tuple[Check, ...]:
 
 def verify_files(card: Card, root: Path | None = None) -> tuple[Check, ...]:
     """Check every file of a card by its hash."""
-    return tuple(_verify_file(file, root) for file in card.files)
+    return tuple(_verify_file(file, root) for file in stored_files(card))
 
 
 def differences(card: Card, problem: Problem) -> Iterator[str]:

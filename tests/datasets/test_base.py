@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from diffmg.core.errors import DiffmgError, MissingDataError
+from diffmg.core.plan import Source
 from diffmg.datasets import DATASETS, load_dataset, parse_name
 from diffmg.datasets._base import find_file
-from diffmg.graph.fingerprint import graph_fingerprint
 
 NAME = "DBLP/graph.npz"
 
@@ -42,61 +42,43 @@ def test_a_name_may_have_a_size_and_a_split(text: str, parsed: tuple[str, int | 
     assert parse_name(text) == parsed
 
 
-@pytest.mark.parametrize("seed", ["", "x", "-1", "1.5", "1e3", "7@8", "٣"])
+@pytest.mark.parametrize("seed", ["", "x", "-1", "1.5", "7@8", "٣"])
 def test_a_split_that_is_no_whole_number_is_named(seed: str) -> None:
-    message = rf"a fresh split is written NAME@SEED with a whole number from 0, but got 'yelp@{seed}'"
-    with pytest.raises(DiffmgError, match=message):
+    with pytest.raises(DiffmgError, match=rf"NAME@SEED .* but got 'yelp@{seed}'"):
         parse_name(f"yelp@{seed}")
 
 
-@pytest.mark.parametrize("name", ["dblp", "acm", "imdb", "academic", "shop"])
-def test_only_ratings_can_be_split_anew(name: str) -> None:
-    with pytest.raises(DiffmgError, match=rf"only data sets of ratings can be split anew, but got {name}@7"):
-        load_dataset(f"{name}@7")
-
-
-@pytest.mark.parametrize("name", ["amazon", "yelp", "douban"])
-def test_a_split_has_one_seed_from_0(name: str) -> None:
-    with pytest.raises(DiffmgError, match=rf"a split has one seed, but got '{name}@7' and split_seed=8"):
-        load_dataset(f"{name}@7", split_seed=8)
-    with pytest.raises(DiffmgError, match=r"`split_seed >= 0` must hold, but got -1"):
-        load_dataset(name, split_seed=-1)
-
-
-@pytest.mark.parametrize("size", ["", "abc", "0", "-5", "1.5", "nan", "inf", "1e400", "4:5"])
+@pytest.mark.parametrize("size", ["", "abc", "0", "-5", "1.5", "nan", "1e400", "4:5"])
 def test_a_size_that_is_no_whole_number_is_named(size: str) -> None:
-    message = rf"a data set is written NAME or NAME:SIZE with a whole number of nodes, but got 'academic:{size}'"
-    with pytest.raises(DiffmgError, match=message):
+    with pytest.raises(DiffmgError, match=rf"NAME:SIZE .* but got 'academic:{size}'"):
         parse_name(f"academic:{size}")
 
 
+@pytest.mark.parametrize("name", ["dblp", "shop"])
+def test_only_ratings_can_be_split_anew(name: str) -> None:
+    with pytest.raises(DiffmgError, match=rf"ratings .* but got {name}@7"):
+        load_dataset(f"{name}@7")
+
+
+def test_a_split_has_one_seed_from_0() -> None:
+    with pytest.raises(DiffmgError, match=r"a split has one seed, but got 'yelp@7' and split_seed=8"):
+        load_dataset("yelp@7", split_seed=8)
+    with pytest.raises(DiffmgError, match=r"`split_seed >= 0` must hold, but got -1"):
+        load_dataset("yelp", split_seed=-1)
+
+
 def test_an_unknown_name_names_the_nearest() -> None:
-    with pytest.raises(DiffmgError, match=r"unknown data set 'acadmic'; did you mean 'academic'\? Known: academic"):
+    with pytest.raises(DiffmgError, match=r"unknown data set 'acadmic'; did you mean 'academic'"):
         load_dataset("acadmic")
 
 
-@pytest.mark.parametrize("name", ["academic", "shop"])
-def test_the_seed_draws_made_data(name: str) -> None:
-    one, same, other = (graph_fingerprint(load_dataset(f"{name}:200", seed=s).graph) for s in (1, 1, 2))
-    assert one == same != other
-
-
-@pytest.mark.parametrize("name", ["academic", "shop"])
-def test_a_seed_that_draws_nothing_is_named(name: str) -> None:
+def test_a_seed_that_draws_nothing_is_named() -> None:
     with pytest.raises(DiffmgError, match=r"seed"):
-        load_dataset(f"{name}:200", seed=-1)
+        load_dataset("shop:200", seed=-1)
 
 
-@pytest.mark.parametrize("name", ["dblp", "acm", "imdb", "amazon", "yelp", "douban"])
-def test_data_from_files_has_no_size(name: str) -> None:
-    with pytest.raises(DiffmgError, match=rf"only made data sets have a size, but got {name}:100"):
-        load_dataset(f"{name}:100")
-
-
-@pytest.mark.parametrize("name", ["dblp", "acm", "imdb", "amazon", "yelp", "douban"])
-def test_files_that_are_not_there_are_named_with_the_place(name: str, tmp_path: Path) -> None:
-    with pytest.raises(MissingDataError, match=rf"the file '.*npz' must be under --data-root.* none in '{tmp_path}'"):
-        load_dataset(name, root=tmp_path)
+def test_a_problem_knows_where_it_was_read_from() -> None:
+    assert load_dataset("shop:200", seed=3).source == Source("shop:200", 3)
 
 
 def test_a_file_is_found_under_the_given_root(tmp_path: Path, nowhere: None) -> None:

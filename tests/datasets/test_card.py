@@ -14,6 +14,7 @@ import pytest
 from diffmg.core.errors import DiffmgError
 from diffmg.datasets import DATASETS, Card, load_dataset
 from diffmg.datasets._card import read_card
+from experiments.data.card_files import stored_files
 from real_data import needs_data
 
 CARDS = {name: kind(name).card() for name, kind in DATASETS.items()}
@@ -28,19 +29,22 @@ def root() -> Path:
 
 def arrays(name: str) -> dict[str, np.ndarray]:
     """The arrays of the one npz file of a data set."""
-    (file,) = (f.name for f in CARDS[name].files if f.name.endswith(".npz"))
+    (file,) = (f.name for f in stored_files(CARDS[name]) if f.name.endswith(".npz"))
     with np.load(root() / file, allow_pickle=False) as data:
         return {key: data[key] for key in data.files}
 
 
 def table(name: str, file: str) -> np.ndarray:
     """The first three columns of a text file, or two if there are no more."""
-    (path,) = (f.name for f in CARDS[name].files if f.name.endswith(f"/{file}.dat.gz"))
-    rows = gzip.decompress((root() / path).read_bytes()).decode().split()
-    if "," in rows[0]:
-        return np.array([row.split(",") for row in rows], int)
-    flat = np.array(rows, int)
-    return flat.reshape(-1, {"amazon": 4}.get(name, 3))[:, :3]
+    (path,) = (f.name for f in stored_files(CARDS[name]) if f.name.endswith(f"/{file}.dat.gz"))
+    text = gzip.decompress((root() / path).read_bytes())
+    width = 2 if b"," in text[:99] else {"amazon": 4}.get(name, 3)
+    return np.fromstring(text.replace(b",", b" "), int, sep=" ").reshape(-1, width)[:, :3]
+
+
+def code(pairs: np.ndarray) -> np.ndarray:
+    """Each pair as one number."""
+    return pairs[:, 0].astype(np.int64) * 10**6 + pairs[:, 1]
 
 
 def test_the_cards_are_there() -> None:
@@ -59,7 +63,7 @@ def test_a_card_says_where_from_and_what_to_beware_of(name: str) -> None:
     if card.files:
         assert re.fullmatch(r"[0-9a-f]{40}", card.commit)
         assert "no licence file" in card.licence
-        assert all(re.fullmatch(r"[0-9a-f]{64}", text) for f in card.files for text in (f.sha256, f.content))
+        assert all(re.fullmatch(r"[0-9a-f]{64}", text) for f in stored_files(card) for text in (f.sha256, f.content))
 
 
 def test_a_data_set_without_a_card_is_named() -> None:
@@ -81,7 +85,7 @@ def test_the_numbers_of_made_data_are_right(name: str) -> None:
 @needs_data
 @pytest.mark.parametrize("name", READ)
 def test_hashes_and_rows_are_those_of_the_files(name: str) -> None:
-    for file in CARDS[name].files:
+    for file in stored_files(CARDS[name]):
         data = (root() / file.name).read_bytes()
         assert hashlib.sha256(data).hexdigest() == file.sha256
         if file.name.endswith(".gz"):
@@ -122,8 +126,8 @@ def test_the_numbers_of_a_recommendation_are_right(name: str) -> None:
             largest[end] = max(largest.get(end, 0), int(rows[:, column].max()))
         counts |= {file.relation: len(rows), file.reverse: len(rows)}
     if dataset.friends:
-        pairs = {(a, b) for a, b, _ in table(name, "user_user").tolist()}
-        counts[dataset.friends] = len(pairs | {(b, a) for a, b in pairs})
+        pairs = table(name, "user_user")[:, :2]
+        counts[dataset.friends] = len(np.union1d(code(pairs), code(pairs[:, ::-1])))
     assert card.nodes == {node_type: number + 1 - first for node_type, number in largest.items()}
     assert {relation.name: count for relation, count in card.edges.items()} == counts
     assert card.parts == {p: {"negative": len(split[f"neg_{p}"]), "positive": len(split[f"pos_{p}"])} for p in PARTS}
@@ -136,8 +140,8 @@ def test_the_numbers_of_a_recommendation_are_right(name: str) -> None:
 
 
 def unrated(split: dict[str, np.ndarray], rated: np.ndarray) -> int:
-    known = {u * 10**6 + i for u, i in rated.tolist()}
-    return sum(u * 10**6 + i not in known for part in PARTS for u, i in split[f"neg_{part}"].tolist())
+    negatives = np.concatenate([split[f"neg_{part}"] for part in PARTS])
+    return int((~np.isin(code(negatives), code(rated))).sum())
 
 
 def numbers_in(card: Card) -> set[int]:
@@ -163,10 +167,15 @@ def test_the_numbers_in_the_words_of_a_classification_are_right(name: str) -> No
 @pytest.mark.parametrize("name", HIN)
 def test_the_numbers_in_the_words_of_a_recommendation_are_right(name: str) -> None:
     card = CARDS[name]
-    counted = {*card.ratings.values(), *card.edges.values(), *(f.rows for f in card.files), *card.paper.values()}
+    counted = {
+        *card.ratings.values(),
+        *card.edges.values(),
+        *(f.rows for f in stored_files(card)),
+        *card.paper.values(),
+    }
     if name == "douban":
-        pairs = {(a, b) for a, b, _ in table(name, "user_user").tolist()}
-        counted.add(sum((b, a) not in pairs for a, b in pairs))
+        pairs = np.unique(table(name, "user_user")[:, :2], axis=0)
+        counted.add(int((~np.isin(code(pairs[:, ::-1]), code(pairs))).sum()))
     assert numbers_in(card) <= counted
 
 

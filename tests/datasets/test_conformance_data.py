@@ -27,24 +27,15 @@ def digests(name: str, seed: int = 0) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_says_what_it_is_in_one_line(name):
-    summary = ALL[name].summary
+def test_has_a_summary_a_card_and_a_test_file_of_its_name(name):
+    summary, card = ALL[name].summary, ALL[name](name).card()
     assert summary.strip() == summary != ""
     assert "\n" not in summary
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_has_a_test_file_of_its_name(name):
-    assert (Path(__file__).parent / f"test_{name}.py").is_file()
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_has_a_card(name):
-    card = ALL[name](name).card()
     assert card.nodes
     assert {end for relation in card.edges for end in (relation.source, relation.target)} <= set(card.nodes)
     assert bool(card.files) == (name in READ)
     assert all(file.name.startswith(f"{ALL[name].folder}/") for file in card.files)
+    assert (Path(__file__).parent / f"test_{name}.py").is_file()
 
 
 @pytest.mark.parametrize("name", MADE)

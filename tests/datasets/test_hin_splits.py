@@ -39,7 +39,7 @@ def test_real_ratings_are_split_in_seconds_by_the_protocol(name: str, seed: int)
         if {relation.source, relation.target} == {dataset.user, dataset.item}:
             edges = problem.graph.adjacency[relation].nonzero()
             pairs = np.stack(edges if relation.target == dataset.user else edges[::-1], axis=1)
-            assert codes(pairs, ratings) == codes(split["observed"], ratings)
+            assert np.array_equal(codes(pairs, ratings), codes(split["observed"], ratings))
 
 
 @needs_data

@@ -8,6 +8,7 @@ import pytest
 
 from diffmg.datasets._card import read_card
 from experiments.data.__main__ import main
+from experiments.data.card_files import stored_files
 from loopback import serve
 from originals import hin_originals
 from real_data import needs_data
@@ -31,7 +32,7 @@ def test_verify_passes_for_whole_files() -> None:
     answer = data("verify", "imdb", "yelp")
     assert answer.code == 0
     for name in ("imdb", "yelp"):
-        for what in (*(file.name for file in read_card(name).files), "counts"):
+        for what in (*(file.name for file in stored_files(read_card(name))), "counts"):
             assert row(answer.out, name, what)[2] == "ok"
 
 
@@ -39,7 +40,7 @@ def test_verify_tells_missing_files_of_all_six(tmp_path: Path) -> None:
     answer = data("verify", "--data-root", tmp_path)
     assert answer.code == 3
     for name in ("acm", "amazon", "dblp", "douban", "imdb", "yelp"):
-        for file in read_card(name).files:
+        for file in stored_files(read_card(name)):
             assert row(answer.out, name, file.name)[2] == "missing"
     assert f"looked in '{tmp_path}'; `python -m experiments.data download NAME` fetches what is missing" in answer.out
     assert "dblp" not in data("verify", "acm", "yelp", "--data-root", tmp_path).out

@@ -7,21 +7,20 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.schema import Relation
-from diffmg.datasets import Card, Dataset, download_dataset, load_dataset
-from diffmg.datasets._card import Original, StoredFile
+from diffmg.datasets import Card, Dataset, load_dataset
 from diffmg.datasets._gtn import GtnDataset
 from diffmg.datasets._hin import HinDataset
 from diffmg.tasks.ratings import Ratings
-from experiments.data.convert import authors_split
+from experiments.data.convert import authors_split, convert
 from experiments.data.digest import content_digest, file_digest
-from experiments.data.download import download
+from experiments.data.download import download, download_dataset
 from experiments.data.fetch import Patience
 from experiments.data.verify import verify_files
 from loopback import Site, serve
@@ -43,7 +42,7 @@ def sha256(data: bytes) -> str:
 class Small(Dataset):
     """A data set with a card of its own."""
 
-    made: tuple[StoredFile, ...]
+    made: tuple[dict[str, Any], ...]
     summary = "small"
 
     def card(self) -> Card:
@@ -52,9 +51,8 @@ class Small(Dataset):
 
 def expected(folder: Path) -> tuple[str, str]:
     """Content of the two files that are computed."""
-    tiny = TinyGtn("tiny")
     (folder / "gtn tiny.zip").write_bytes(ZIP)
-    tiny.convert({"": folder / "gtn tiny.zip"}, folder)
+    convert(TinyGtn("tiny"), {"": folder / "gtn tiny.zip"}, folder)
     ratings = Ratings.build([r[:2] for r in RATED], [r[2] for r in RATED], SHAPE)
     np.savez(folder / "split.npz", **authors_split(ratings, (3, 4)))
     return content_digest(folder / "Tiny/graph.npz"), content_digest(folder / "split.npz")
@@ -82,16 +80,13 @@ def cards(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     graph, split = expected(tmp_path_factory.mktemp("expected"))
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    zipped = Original("gtn tiny.zip", sha256(ZIP))
-    TinyGtn.made = (StoredFile("Tiny/graph.npz", "0" * 64, graph, None, zipped),)
+    zipped = {"path": "gtn tiny.zip", "sha256": sha256(ZIP)}
+    TinyGtn.made = ({"name": "Tiny/graph.npz", "sha256": "0" * 64, "content": graph, "original": zipped},)
+    texts = {"user_item.dat": TEXT, "item_brand.dat": BRANDS}
+    originals = {name: {"path": f"A B/{name}", "sha256": sha256(d), "size": len(d)} for name, d in texts.items()}
     TinyHin.made = (
-        *(
-            StoredFile(
-                f"Rated/{name}.gz", "0" * 64, sha256(data), None, Original(f"A B/{name}", sha256(data), len(data))
-            )
-            for name, data in (("user_item.dat", TEXT), ("item_brand.dat", BRANDS))
-        ),
-        StoredFile("Rated/split.npz", "0" * 64, split),
+        *({"name": f"Rated/{name}.gz", "sha256": "0" * 64, "original": original} for name, original in originals.items()),
+        {"name": "Rated/split.npz", "sha256": "0" * 64, "content": split},
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from diffmg.core.errors import DiffmgError, MissingDataError
-from diffmg.datasets import _fetch
+from experiments.data import fetch as fetching
 from experiments.data.fetch import Patience, Remote, address_of, fetch
 from loopback import Site, serve
 
@@ -159,7 +159,7 @@ def test_an_answer_without_a_length_is_taken_as_it_is(site: Site, path: Path) ->
 
 
 def test_an_answer_without_end_is_cut(site: Site, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_fetch, "LIMIT", 1000)
+    monkeypatch.setattr(fetching, "LIMIT", 1000)
     with pytest.raises(DiffmgError, match=r"'file.dat' must have 1000 bytes or less, but got more; it was not kept"):
         get(site, path)
     assert list(path.parent.iterdir()) == []

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 from diffmg.datasets import DATASETS
+from experiments.data.card_files import stored_files
+from experiments.data.convert import convert
 from experiments.data.digest import content_digest
 from experiments.data.gtn_source import papers_first, read_source
 from originals import PA, archive, gtn_members, tiny_gtn
@@ -92,11 +94,11 @@ def test_what_is_not_as_published_is_named(name: str, value: Any, words: str, tm
 @pytest.mark.parametrize(("name", "dense"), [("dblp", True), ("acm", False), ("imdb", False)])
 def test_the_networks_of_the_paper_come_back_from_their_original_form(name: str, dense: bool, tmp_path: Path) -> None:
     dataset = DATASETS.get(name)(name)
-    (stored,) = dataset.card().files
+    (stored,) = stored_files(dataset.card())
     with np.load(Path(os.environ["DIFFMG_DATA"]) / stored.name, allow_pickle=False) as file:
         (tmp_path / "gtn.zip").write_bytes(archive(gtn_members(file, dense=dense), folder=f"gtn-{name}/"))
         expected = {key: file[key] for key in file.files}
-    dataset.convert({stored.original.path: tmp_path / "gtn.zip"}, tmp_path)
+    convert(dataset, {stored.original.path: tmp_path / "gtn.zip"}, tmp_path)
     with np.load(tmp_path / stored.name, allow_pickle=False) as file:
         assert set(file.files) == set(expected)
         for key, array in expected.items():

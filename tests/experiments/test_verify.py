@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diffmg.datasets import DATASETS, class_counts, load_dataset, verify_dataset
+from diffmg.datasets import DATASETS, load_dataset
 from diffmg.tasks.problem import Problem
-from experiments.data.verify import differences
+from experiments.data.card_files import stored_files
+from experiments.data.verify import differences, verify_dataset
 from real_data import needs_data
 
 
@@ -33,7 +34,7 @@ def states(root: Path) -> dict[str, str]:
 def test_the_files_of_the_paper_are_as_the_cards_say(name: str) -> None:
     checks = verify_dataset(name)
     assert [(check.what, check.state, check.note) for check in checks] == [
-        *((file.name, "ok", "") for file in DATASETS.get(name)(name).card().files),
+        *((file.name, "ok", "") for file in stored_files(DATASETS.get(name)(name).card())),
         ("counts", "ok", ""),
     ]
 
@@ -113,8 +114,8 @@ def test_every_count_is_compared(classification: Problem) -> None:
 
 
 def test_classes_are_counted_by_part(classification: Problem, recommendation: Problem) -> None:
-    counts = class_counts(classification.task)
+    counts = classification.task.counts()
     assert {part: sum(c.values()) for part, c in counts.items()} == {p: classification.task.size(p) for p in counts}
     assert list(counts["train"]) == ["field 0", "field 1", "field 2", "field 3"]
-    for part, balanced in class_counts(recommendation.task).items():
+    for part, balanced in recommendation.task.counts().items():
         assert balanced["positive"] == balanced["negative"] == recommendation.task.size(part) / 2

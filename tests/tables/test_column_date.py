@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from column_checks import encoded, encoder_of, features, fitted
-from diffmg.tables.columns.date import Date
+from diffmg.tables.columns.numeric import Date
 
 DAYS = [datetime.datetime(2020, 1, day) for day in (1, 2, 3)]
 

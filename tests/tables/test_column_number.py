@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from column_checks import encoded, encoder_of, features, fitted
-from diffmg.tables.columns.number import Number
+from diffmg.tables.columns.numeric import Number
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from column_checks import encoded, encoder_of, features, fitted
-from diffmg.tables.columns.unused import Unused
+from diffmg.tables.columns._base import Unused
 
 
 @pytest.mark.parametrize(

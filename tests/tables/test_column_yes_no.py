@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from column_checks import encoded, encoder_of, features, fitted
-from diffmg.tables.columns.yes_no import YesNo
+from diffmg.tables.columns.numeric import YesNo
 
 
 def test_booleans():

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from diffmg.core.errors import DiffmgError
-from diffmg.tables.connecting import connected, without_password
+from diffmg.tables.connecting import CONNECT_SECONDS, _opened, connected, without_password
 
 sa = pytest.importorskip("sqlalchemy")
 
@@ -111,10 +111,13 @@ def test_a_server_that_does_not_answer_is_left_in_time(silent: int, monkeypatch:
     assert "hush" not in str(caught.value)
 
 
-def test_the_address_may_say_how_long_to_wait(silent: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("diffmg.tables.connecting.CONNECT_SECONDS", 1000)
-    with pytest.raises(DiffmgError, match=r"timeout expired"):
-        value_of(f"postgresql://127.0.0.1:{silent}/shop?connect_timeout=2")
+@pytest.mark.parametrize(("said", "seconds"), [("", CONNECT_SECONDS), ("?connect_timeout=7", None)])
+def test_the_address_may_say_how_long_to_wait(said: str, seconds: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+    monkeypatch.setattr("sqlalchemy.create_engine", lambda url, **options: given.update(options, url=url))
+    _opened(f"postgresql://127.0.0.1/shop{said}")
+    assert given["connect_args"].get("connect_timeout") == seconds
+    assert given["url"].query.get("connect_timeout") == ("7" if said else None)
 
 
 @pytest.mark.parametrize(

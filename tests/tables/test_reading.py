@@ -37,8 +37,13 @@ def text(path: Path, content: str, encoding: str = "utf8") -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "txt", "parquet", "CSV", "v2.csv"])
-@pytest.mark.parametrize("packing", ["", ".gz", ".bz2", ".zst"])
+@pytest.mark.parametrize(
+    ("kind", "packing"),
+    [
+        *((kind, "") for kind in ("csv", "tsv", "txt", "parquet", "CSV", "v2.csv")),
+        *((kind, packing) for kind in ("csv", "parquet") for packing in (".gz", ".bz2", ".zst")),
+    ],
+)
 def test_files_of_each_kind(tmp_path, kind, packing):
     table = read_table(write(tmp_path / f"table.{kind}{packing}"))
     assert table.to_pydict() == TABLE.to_pydict()

@@ -40,14 +40,19 @@ for command in (
 app.command("list")(listing.list_all)
 
 
-@app.callback()
-def about(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and stop.")] = False,
-) -> None:
-    """Learning on heterogeneous networks without hand-made meta paths."""
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         say(f"diffmg {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Learning on heterogeneous networks without hand-made meta paths."""
 
 
 def main() -> None:

@@ -33,7 +33,6 @@ def search(
     from diffmg.training.job import drive
     from diffmg.viz import draw_all
 
-    make_folder(out.parent)
     source = common.source(name, target, as_of, on_unknown, data_seed)
     switches = Engine.of(common.parse_pairs(engine))
     options = common.method_options(option, depth=depth)
@@ -42,6 +41,7 @@ def search(
     if not chosen.has_metagraph:
         raise DiffmgError(f"only a method with a meta graph can search for one, but got {plan.method.name!r}")
     plan, problem = place(plan, open_problem(source, root=data_root), chosen, train=False)
+    make_folder(out.parent)
     job = chosen.search(problem, plan.settings, derive_seed(seed, "search", 0))
     drive("search", job, common.ProgressWatch(problem.task.metric))
     write_json(out, metagraphs_to_dict(job.found()))

@@ -12,6 +12,7 @@ from diffmg.cli import common
 from diffmg.cli.common import console, say
 
 if TYPE_CHECKING:
+    from diffmg.core import Source
     from diffmg.runs.model import Model
     from diffmg.tasks.answers import Answers
 
@@ -57,8 +58,6 @@ def recommend(
 
 def _load(run: Path, data: str | None, data_root: Path | None, verb: str | None = None) -> Model:
     """The model of a run on its data."""
-    from dataclasses import replace
-
     from diffmg.core import DiffmgError
     from diffmg.runs.model import Model
 
@@ -67,7 +66,17 @@ def _load(run: Path, data: str | None, data_root: Path | None, verb: str | None 
         raise DiffmgError(
             f"`{verb}` is not for {model.task.kind}, but got such a run: {str(run)!r}; use `{model.task.verb}`"
         )
-    return model if data is None else model.on(replace(model.recipe.source, name=data))
+    return model if data is None else model.on(_moved(model.recipe.source, data))
+
+
+def _moved(source: Source, name: str) -> Source:
+    """The same data elsewhere; what only a database or only own tables need is left out for the others."""
+    from dataclasses import replace
+
+    there = replace(source, name=name)
+    if not there.is_database:
+        there = replace(there, target=None, as_of={})
+    return there if there.is_described else replace(there, on_unknown=None)
 
 
 def _as_ids(texts: list[str] | None, model: Model) -> Any:

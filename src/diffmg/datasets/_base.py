@@ -1,7 +1,5 @@
 """What every data set offers."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -10,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from diffmg.core import DiffmgError, MetaGraph, MissingDataError, Registry, Source
 from diffmg.datasets._card import Card, read_card
@@ -49,7 +47,7 @@ class Dataset(ABC):
         """Where it comes from, what is in it, and what to beware of."""
         return read_card(self.name)
 
-    def with_split(self, seed: int) -> Dataset:
+    def with_split(self, seed: int) -> Self:
         """The same with a fresh split; only ratings can be split anew."""
         raise DiffmgError(f"only data sets of ratings can be split anew, but got {self.name}@{seed}")
 
@@ -59,11 +57,10 @@ class Dataset(ABC):
         if not file.is_file():
             return None
         data = json.loads(file.read_text(encoding="utf-8"))
-        metagraphs = tuple(MetaGraph.from_dict(m) for m in data["metagraphs"])
-        return Published(metagraphs, data["search"], data["train"], data["paper"])
+        return Published(**data | {"metagraphs": tuple(MetaGraph.from_dict(m) for m in data["metagraphs"])})
 
 
-DATASETS: Registry[type[Dataset]] = Registry("data set", "diffmg.datasets", group="diffmg.datasets")
+DATASETS = Registry[type[Dataset]]("data set", "diffmg.datasets", group="diffmg.datasets")
 
 
 class DatasetName(NamedTuple):
@@ -102,12 +99,12 @@ def load_dataset(text: str, *, root: Path | str | None = None, seed: int = 0, sp
         raise DiffmgError(f"`seed >= 0` must hold for made data, but got {seed}")
     if split_seed is not None and written is not None:
         raise DiffmgError(f"a split has one seed, but got {text!r} and split_seed={split_seed}")
-    split_seed = written if split_seed is None else split_seed
     if split_seed is not None:
-        dataset = dataset.with_split(split_seed)
+        text, written = f"{text}@{split_seed}", split_seed
+    if written is not None:
+        dataset = dataset.with_split(written)
     problem = dataset.load(root=None if root is None else Path(root), size=size, seed=seed)
-    name = text if written is not None or split_seed is None else f"{text}@{split_seed}"
-    return replace(problem, source=Source(name, seed))
+    return replace(problem, source=Source(text, seed))
 
 
 def data_places(root: Path | None) -> list[Path]:
@@ -115,8 +112,7 @@ def data_places(root: Path | None) -> list[Path]:
     if root is not None:
         return [root]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "diffmg"
-    environment = os.environ.get("DIFFMG_DATA")
-    return [*([Path(environment)] if environment else []), cache]
+    return [Path(os.environ["DIFFMG_DATA"]), cache] if os.environ.get("DIFFMG_DATA") else [cache]
 
 
 def find_file(root: Path | None, relative: str) -> Path:

@@ -1,7 +1,5 @@
 """Reads data files; one that is not what it should be is named in the error."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,13 +28,10 @@ def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
 
 def read_columns(path: Path, delimiter: str, count: int) -> NDArray[np.int64]:
     """The first columns of gzip-packed text, which must be whole numbers, as rows."""
+    head, cut = csv.ReadOptions(autogenerate_column_names=True), csv.ParseOptions(delimiter=delimiter)
     try:
         with path.open("rb") as raw, pa.CompressedInputStream(pa.PythonFile(raw), "gzip") as stream:
-            table = csv.read_csv(
-                stream,
-                read_options=csv.ReadOptions(autogenerate_column_names=True),
-                parse_options=csv.ParseOptions(delimiter=delimiter),
-            )
+            table = csv.read_csv(stream, read_options=head, parse_options=cut)
         columns = [table.column(i) for i in range(count)]
     except (OSError, IndexError, pa.ArrowInvalid) as error:
         raise DiffmgError(
@@ -48,8 +43,3 @@ def read_columns(path: Path, delimiter: str, count: int) -> NDArray[np.int64]:
                 f"columns must be whole numbers, but got {column.type} with {column.null_count} gaps in {str(path)!r}"
             )
     return np.stack([column.to_numpy().astype(np.int64) for column in columns])
-
-
-def read_edges(path: Path, delimiter: str, first_id: int) -> NDArray[np.int64]:
-    """The first two columns of gzip-packed text as two rows of node numbers, counted from 0."""
-    return read_columns(path, delimiter, 2) - first_id

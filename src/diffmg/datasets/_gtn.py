@@ -1,7 +1,5 @@
 """Reads the networks of Graph Transformer Networks (Yun et al. 2019): one `graph.npz` each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reads the rating networks of the paper (Yelp, Amazon, Douban Movie): text files of edges, and a split of ratings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
@@ -11,7 +9,8 @@ from numpy.typing import NDArray
 
 from diffmg.core import PARTS, DiffmgError, Relation
 from diffmg.datasets._base import Dataset, find_file
-from diffmg.datasets._files import read_columns, read_edges, read_npz
+from diffmg.datasets._files import read_columns, read_npz
+from diffmg.datasets._made import both_ways
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.problem import Problem
 from diffmg.tasks.ratings import Ratings, fresh_split
@@ -68,9 +67,11 @@ class HinDataset(Dataset):
         if self.friends is not None:
             links = self._read(root, "user_user.dat.gz", "\t")
             edges[Relation(self.user, self.friends, self.user)] = np.concatenate([links, links[::-1]], axis=1)
-        edges |= _both(self.user, self.item, *self.observed, split["observed"].T)
+        there, back = self.observed
+        edges |= both_ways(Relation(self.item, there, self.user), back, split["observed"].T[::-1])
         for f in self.files:
-            edges |= _both(f.first, f.second, f.relation, f.reverse, self._read(root, f.name, f.delimiter))
+            links = self._read(root, f.name, f.delimiter)
+            edges |= both_ways(Relation(f.second, f.relation, f.first), f.reverse, links[::-1])
         positives, negatives = ({p: split[f"{sign}_{p}"] for p in PARTS} for sign in ("pos", "neg"))
         task = Recommendation.build(self.user, self.item, self.shape, positives, negatives, seen=split["observed"])
         ids = {t: np.arange(n) + self.first_id for t, n in self.num_nodes.items()}
@@ -86,8 +87,7 @@ class HinDataset(Dataset):
         if self.split_seed is None:
             arrays = read_npz(find_file(root, f"{self.folder}/split.npz"), keys)
         else:
-            ratings = self.read_ratings(find_file(root, f"{self.folder}/{self.ratings}"))
-            arrays = dict(fresh_split(ratings, self.split_seed))
+            arrays = fresh_split(self.read_ratings(find_file(root, f"{self.folder}/{self.ratings}")), self.split_seed)
         return {key: arrays[key].astype(np.int64) for key in keys}
 
     def read_ratings(self, path: Path) -> Ratings:
@@ -95,10 +95,4 @@ class HinDataset(Dataset):
         return Ratings.build(np.stack([users, items], axis=1) - self.first_id, stars, self.shape)
 
     def _read(self, root: Path | None, name: str, delimiter: str) -> NDArray[np.int64]:
-        return read_edges(find_file(root, f"{self.folder}/{name}"), delimiter, self.first_id)
-
-
-def _both(
-    first: str, second: str, relation: str, reverse: str, columns: NDArray[np.int64]
-) -> dict[Relation, NDArray[np.int64]]:
-    return {Relation(second, relation, first): columns[::-1], Relation(first, reverse, second): columns}
+        return read_columns(find_file(root, f"{self.folder}/{name}"), delimiter, 2) - self.first_id

@@ -1,7 +1,5 @@
 """Helpers for networks made by code: everything is vectorised, so ten million nodes are no trouble."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """A made academic network: the field of an author is that of the venues of the author's papers, and nothing else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -59,12 +57,7 @@ class Academic(Dataset):
         features["venue"] = hint(rng, venue_field, FEATURES, strength=1.0)
         order = rng.permutation(n["author"])
         train, val = int(0.3 * len(order)), int(0.5 * len(order))
-        task = NodeClassification.build(
-            "author",
-            field,
-            train=order[:train],
-            val=order[train:val],
-            test=order[val:],
-            classes=[f"field {i}" for i in range(FIELDS)],
-        )
+        parts = {"train": order[:train], "val": order[train:val], "test": order[val:]}
+        classes = [f"field {i}" for i in range(FIELDS)]
+        task = NodeClassification.build("author", field, **parts, classes=classes)
         return Problem(HeteroGraph.build(n, edges, features), task)

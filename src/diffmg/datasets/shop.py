@@ -1,7 +1,5 @@
 """A made shop: users choose items whose brand has their style, and nothing else tells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -53,18 +51,18 @@ class Shop(Dataset):
         user_style = rng.permutation(np.arange(n["user"]) % STYLES)
         positives, negatives = _pairs(rng, user_style, item_style)
         observed = _observed(rng, user_style, item_style, np.concatenate([positives, negatives]))
+        friends = random_edges(rng, n["user"], n["user"], 3)
         edges = {
             **both_ways(BOUGHT_BY, "buys", observed.T[::-1]),
             **both_ways(MAKES, "made_by", np.stack([brand, np.arange(n["item"])])),
-            Relation("user", "friend", "user"): _symmetric(random_edges(rng, n["user"], n["user"], 3)),
+            Relation("user", "friend", "user"): np.concatenate([friends, friends[::-1]], axis=1),
         }
         for (relation, back), degree in DISTRACTORS.items():
             edges |= both_ways(relation, back, random_edges(rng, n[relation.source], n[relation.target], degree))
         features = {t: noise(rng, n[t], FEATURES) for t in ("user", "item")}
         features["brand"] = hint(rng, brand_style, FEATURES, strength=1.0)
-        task = Recommendation.build(
-            "user", "item", (n["user"], n["item"]), _split(positives), _split(negatives), seen=observed
-        )
+        shape = (n["user"], n["item"])
+        task = Recommendation.build("user", "item", shape, _split(positives), _split(negatives), seen=observed)
         return Problem(HeteroGraph.build(n, edges, features), task)
 
 
@@ -97,7 +95,3 @@ def _split(pairs: Ints) -> dict[Part, Ints]:
 
 def _distinct(rng: np.random.Generator, pairs: Ints) -> Ints:
     return rng.permutation(np.unique(pairs, axis=0))
-
-
-def _symmetric(edges: Ints) -> Ints:
-    return np.concatenate([edges, edges[::-1]], axis=1)

@@ -1,6 +1,7 @@
 """Hashes of data, so that a run can say what it ran on."""
 
 import hashlib
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ def graph_digests(graph: HeteroGraph) -> dict[str, str]:
     canonical = graph.permuted(orders)
     found = {"schema": str(fingerprint(canonical.schema))}
     for node_type, count in graph.num_nodes.items():
-        found[f"nodes of {node_type}"] = f"{count} nodes, ids {fingerprint(canonical.ids.get(node_type))}"
+        found[f"nodes of {node_type}"] = f"{count} nodes, ids {fingerprint(_plain(canonical.ids_of(node_type)))}"
         found[f"features of {node_type}"] = _features(canonical.features.get(node_type))
     for relation, matrix in canonical.adjacency.items():
         where = np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices, np.int64)
@@ -51,6 +52,11 @@ def graph_digests(graph: HeteroGraph) -> dict[str, str]:
 def graph_fingerprint(graph: HeteroGraph) -> str:
     """A hash of a network's schema, edges, weights, features and ids."""
     return fingerprint(*graph_digests(graph).items())
+
+
+def _plain(ids: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers of one size, whatever they were stored as."""
+    return ids.astype(np.int64) if ids.dtype.kind in "iu" else ids
 
 
 def _features(features: Features | None) -> str:

@@ -186,7 +186,7 @@ class HeteroGraph:
             adjacency=adjacency,
             propagation={r: _propagation(r, matrix) for r, matrix in adjacency.items()},
             features={t: _rows(x, orders.get(t)) for t, x in self.features.items()},
-            ids={t: ids[orders[t]] if t in orders else ids for t, ids in self.ids.items()},
+            ids={**self.ids, **{t: self.ids_of(t)[order] for t, order in orders.items()}},
         )
         return there if device.type == "cpu" else there.to(device)
 

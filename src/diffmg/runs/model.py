@@ -165,8 +165,9 @@ class Model:
                 "fit again, or give the data it was fitted on"
             )
         orders = {}
-        for node_type, ids in self.ids.items():
-            if not np.array_equal(problem.graph.ids[node_type], ids):
+        for node_type, number in problem.graph.num_nodes.items():
+            ids = self.ids.get(node_type, np.arange(number))
+            if not np.array_equal(problem.graph.ids_of(node_type), ids):
                 orders[node_type] = problem.graph.index_of(node_type, ids)
         return problem.permuted(orders)
 

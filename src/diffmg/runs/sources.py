@@ -92,6 +92,8 @@ def make_plan(
     some of the defaults, or are complete.
     """
     if isinstance(method, Method):
+        if options:
+            raise DiffmgError(f"options are for a method by name, but got {dict(options)} for {method.name!r}")
         spec = method.spec()
     else:
         spec = MethodSpec(method or DEFAULT_METHOD, _options(source, method or DEFAULT_METHOD, options or {}))

@@ -1,9 +1,7 @@
 """The contract of a column type: fitted once, then it turns values into features, also those of other rows."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -39,9 +37,31 @@ class ColumnEncoder(ABC):
         """Features, a row per value; None where the column is no feature, not even by what is missing."""
 
 
-COLUMN_TYPES: Registry[type[ColumnEncoder]] = Registry(
-    "column type", "diffmg.tables.columns", group="diffmg.column_types"
-)
+COLUMN_TYPES = Registry[type[ColumnEncoder]]("column type", "diffmg.tables.columns", group="diffmg.column_types")
+
+
+@COLUMN_TYPES.add("unused")
+@dataclass(frozen=True)
+class Unused(ColumnEncoder):
+    """Takes what no other type takes: it can be no feature."""
+
+    kind: str
+
+    rank = 1000
+
+    @classmethod
+    def fit(cls, values: pa.ChunkedArray) -> Self | None:
+        """Anything."""
+        return cls(str(values.type))
+
+    @property
+    def note(self) -> str:
+        """Why."""
+        return f"left out ({self.kind} is no kind of feature)"
+
+    def transform(self, values: pa.ChunkedArray) -> Block | None:  # noqa: ARG002
+        """Nothing."""
+        return None
 
 
 def fit_column(values: pa.ChunkedArray) -> ColumnEncoder:

@@ -1,7 +1,5 @@
 """Columns of categories, and of names, which are too many to be categories."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

@@ -1,7 +1,5 @@
 """Columns of running text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 
