@@ -17,7 +17,7 @@ check: $(VENV)/ready
 	$(RUN)/mypy
 
 docs: $(VENV)/docs-ready
-	$(RUN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict
 
 release-check: $(VENV)/ready
 	$(RUN)/python -m experiments check

@@ -1,6 +1,6 @@
-"""Tables of what is registered. A page asks for one with `<!-- registered: NAME -->`; mkdocs fills it in (a hook).
+"""Tables of what is registered; a page asks for one with `<!-- registered: NAME -->`.
 
-The tables come from the registries, so a new member is in them as soon as it is registered.
+mkdocs fills them in (a hook) from the registries, so that they cannot go stale.
 """
 
 from __future__ import annotations
@@ -32,12 +32,21 @@ def method_tables() -> str:
 
     parts = []
     for family in sorted({kind.family for _, kind in METHODS.items()}, key=_place):
-        members = [(name, kind) for name, kind in METHODS.items() if kind.family == family]
+        members = [
+            (name, kind) for name, kind in METHODS.items() if kind.family == family
+        ]
         parts.append(f"## {FAMILIES.get(family, family.capitalize())}")
-        rows = [(f"[`{n}`](#{n})", SERVES.get(tuple(k.towers), "both"), k.summary) for n, k in members]
+        rows = [
+            (f"[`{n}`](#{n})", SERVES.get(tuple(k.towers), "both"), k.summary)
+            for n, k in members
+        ]
         parts.append(_table(("method", "task", "what it does"), rows))
         for name, kind in members:
-            parts += [f"### `{name}` {{#{name}}}", _module_words(kind), options_table(kind)]
+            parts += [
+                f"### `{name}` {{#{name}}}",
+                _module_words(kind),
+                options_table(kind),
+            ]
     return "\n\n".join(parts)
 
 
@@ -46,12 +55,27 @@ def task_table() -> str:
     from diffmg.core.task import TASKS
 
     rows = [
-        (f"`{name}`", task.summary, ", ".join(f"`{m}`" for m in task.metrics), f"`{task.verb}`", f"`{task.estimator}`")
+        (
+            f"`{name}`",
+            task.summary,
+            ", ".join(f"`{m}`" for m in task.metrics),
+            f"`{task.verb}`",
+            f"`{task.estimator}`",
+        )
         for name, task in TASKS.items()
     ]
-    parts = [_table(("task", "what it is", "metrics that can choose", "command", "estimator"), rows)]
+    parts = [
+        _table(
+            ("task", "what it is", "metrics that can choose", "command", "estimator"),
+            rows,
+        )
+    ]
     for name, task in TASKS.items():
-        parts += [f"### `[task]` of `{name}`", _first_words(task.spec), options_table(task.spec)]
+        parts += [
+            f"### `[task]` of `{name}`",
+            _first_words(task.spec),
+            options_table(task.spec),
+        ]
     return "\n\n".join(parts)
 
 
@@ -72,14 +96,20 @@ def column_table() -> str:
     from diffmg.tables.columns import COLUMN_TYPES
 
     members = sorted(COLUMN_TYPES.items(), key=lambda pair: pair[1].rank)
-    return _table(("type", "rank", "becomes"), [(f"`{n}`", kind.rank, _first_words(kind)) for n, kind in members])
+    return _table(
+        ("type", "rank", "becomes"),
+        [(f"`{n}`", kind.rank, _first_words(kind)) for n, kind in members],
+    )
 
 
 def drawing_table() -> str:
     """Every form of drawing."""
     from diffmg.viz import DRAWINGS
 
-    rows = [(f"`{name}`", _first_words(sys.modules[form.__module__])) for name, form in DRAWINGS.items()]
+    rows = [
+        (f"`{name}`", _first_words(sys.modules[form.__module__]))
+        for name, form in DRAWINGS.items()
+    ]
     return _table(("format", "what it is"), rows)
 
 
@@ -87,7 +117,10 @@ def converter_table() -> str:
     """Every converter of networks."""
     from diffmg.graph.network import CONVERTERS
 
-    return _table(("converter", "what it does"), [(f"`{n}`", _first_words(made)) for n, made in CONVERTERS.items()])
+    return _table(
+        ("converter", "what it does"),
+        [(f"`{n}`", _first_words(made)) for n, made in CONVERTERS.items()],
+    )
 
 
 def settings_table() -> str:
@@ -107,8 +140,15 @@ def engine_table() -> str:
 def options_table(kind: type) -> str:
     """The fields of a dataclass with type, default and what its source says of each."""
     said, hints = field_docs(kind), get_type_hints(kind)
-    rows = [(f"`{f.name}`", _type(hints[f.name]), _default(f), said.get(f.name, "")) for f in fields(kind)]
-    return _table(("option", "type", "default", "meaning"), rows) if rows else "It has no options."
+    rows = [
+        (f"`{f.name}`", _type(hints[f.name]), _default(f), said.get(f.name, ""))
+        for f in fields(kind)
+    ]
+    return (
+        _table(("option", "type", "default", "meaning"), rows)
+        if rows
+        else "It has no options."
+    )
 
 
 def field_docs(kind: type) -> dict[str, str]:
@@ -120,7 +160,11 @@ def field_docs(kind: type) -> dict[str, str]:
             assert isinstance(body, ast.ClassDef)
             for field, below in zip(body.body, body.body[1:], strict=False):
                 text = _string(below)
-                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and text:
+                if (
+                    isinstance(field, ast.AnnAssign)
+                    and isinstance(field.target, ast.Name)
+                    and text
+                ):
                     found[field.target.id] = _one_line(text.split("\n\n")[0])
     return found
 
@@ -149,7 +193,11 @@ def _place(family: str) -> tuple[int, str]:
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     heads = list(heads)
-    lines = [heads, ["---"] * len(heads), *([str(c).replace("|", "\\|") for c in row] for row in rows)]
+    lines = [
+        heads,
+        ["---"] * len(heads),
+        *([str(c).replace("|", "\\|") for c in row] for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -187,7 +235,15 @@ def _type(hint: Any) -> str:
 
 def _default(field: Field[Any]) -> str:
     if field.default is MISSING:
-        return "required" if field.default_factory is MISSING else f"`{field.default_factory()!r}`"
+        return (
+            "required"
+            if field.default_factory is MISSING
+            else f"`{field.default_factory()!r}`"
+        )
     words = {True: "true", False: "false", None: "null", (): "none", "": "none"}
-    known = field.default in words if isinstance(field.default, bool | tuple | str | None) else False
+    known = (
+        field.default in words
+        if isinstance(field.default, bool | tuple | str | None)
+        else False
+    )
     return f"`{words[field.default] if known else field.default}`"

@@ -43,8 +43,12 @@ DOCS = ROOT / "docs"
 REGISTRIES: tuple[Registry, ...] = (METHODS, TASKS, DATASETS, COLUMN_TYPES, DRAWINGS, CONVERTERS)
 ELSEWHERE = {"own_tables.md", "results.md", "performance.md"}
 """Pages whose blocks other tests run."""
+COLUMNS = 92
 SMALLER = {"academic": "academic:120", "shop": "shop:160"}
-QUICKER_PYTHON = {"search_seeds=3))": "search_seeds=1, epochs=3), settings={'max_epochs': 8})"}
+QUICKER_PYTHON = {
+    "search_seeds=3))": "search_seeds=1, epochs=3), settings={'max_epochs': 8})",
+    "search_seeds=1))": "search_seeds=1), settings={'max_epochs': 8})",
+}
 QUICKER = ("-s", "max_epochs=8", "-s", "dim=8")
 QUICKER_SEARCH = ("-o", "epochs=3")
 BLOCK = re.compile(
@@ -204,6 +208,23 @@ def test_the_code_of_a_page_runs(name: str, folder: Path) -> None:
         page.run(block)
 
 
+def not_run() -> list[list[str]]:
+    """The `diffmg` commands of blocks that are not run."""
+    skipped = [
+        b for page in pages() for b in blocks(DOCS / page) if b.language == "bash" and b.mark.startswith("not run")
+    ]
+    lines = [shlex.split(line) for block in skipped for line in block.body.splitlines()]
+    return [words[1:] for words in lines if words[0] == "diffmg"]
+
+
+@pytest.mark.parametrize("words", not_run(), ids=" ".join)
+def test_commands_that_are_not_run_exist(words: list[str]) -> None:
+    answer = command(words[0], "--help")
+    assert answer.code == 0, answer.err
+    for option in (word for word in words if word.startswith("--")):
+        assert option in answer.out
+
+
 def test_blocks_of_a_page_are_found() -> None:
     """A page whose blocks were not found would pass the test above."""
     kinds = [(b.language, b.title) for b in blocks(DOCS / "nouns.md")]
@@ -211,6 +232,12 @@ def test_blocks_of_a_page_are_found() -> None:
     assert kinds.count(("text", "output")) >= 5
     for page in DOCS.rglob("*.md"):
         assert page.read_text(encoding="utf-8").count("\n```") >= 2 * len(blocks(page))
+
+
+def test_code_fits_the_width_of_a_page() -> None:
+    for page in DOCS.glob("*.md"):
+        for block in blocks(page):
+            assert max(map(len, block.body.splitlines())) <= COLUMNS, (page.name, block.body)
 
 
 def test_every_page_is_in_the_nav_and_exists() -> None:

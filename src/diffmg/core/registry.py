@@ -4,11 +4,12 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from diffmg.core.errors import DiffmgError, unknown
 
 M = TypeVar("M")
+N = TypeVar("N")
 
 
 class Registry(Generic[M]):
@@ -25,13 +26,13 @@ class Registry(Generic[M]):
         self._members: dict[str, M] = {}
         self._complete = False
 
-    def add(self, name: str) -> Callable[[M], M]:
-        """Decorator that registers a member under `name`."""
+    def add(self, name: str) -> Callable[[N], N]:
+        """Decorator that registers a member under `name`; type checkers see the member as it is."""
 
-        def register(member: M) -> M:
+        def register(member: N) -> N:
             if self._members.get(name, member) is not member:
                 raise DiffmgError(f"every {self.kind} has a name of its own, but got {name!r} twice")
-            self._members[name] = member
+            self._members[name] = cast("M", member)
             return member
 
         return register
