@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from diffmg.core.errors import DiffmgError
 from diffmg.core.files import make_folder, write_atomically
 from diffmg.datasets import Dataset
-from diffmg.datasets._gtn import GtnDataset
-from diffmg.datasets._hin import HinDataset
+from diffmg.datasets.gtn import GtnDataset
+from diffmg.datasets.hin import HinDataset
 from diffmg.tasks.ratings import Ratings, split_ratings
 from experiments.data.gtn_source import papers_first, read_source
 

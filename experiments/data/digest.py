@@ -11,7 +11,7 @@ from typing import IO
 import numpy as np
 
 from diffmg.core.errors import DiffmgError
-from diffmg.datasets._files import read_npz
+from diffmg.datasets._base import read_npz
 
 
 def file_digest(path: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from diffmg.datasets import DATASETS
-from diffmg.datasets._card import read_card
+from diffmg.datasets._base import read_card
 from real_data import needs_data
 from run_files import diffmg
 

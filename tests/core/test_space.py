@@ -12,7 +12,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph
 from diffmg.core.schema import Relation, Schema
 from diffmg.core.space import SearchSpace, check_fits
-from diffmg.datasets.douban import Douban
+from diffmg.datasets import DATASETS
 from worlds import schemas
 
 VP, PV = Relation("venue", "vp", "paper"), Relation("paper", "pv", "venue")
@@ -33,12 +33,8 @@ def everyone(space: SearchSpace) -> list[MetaGraph]:
 
 
 def douban_schema() -> Schema:
-    pairs = [(Douban.user, Douban.item, *Douban.observed)]
-    pairs += [(f.first, f.second, f.relation, f.reverse) for f in Douban.files]
-    relations = [Relation(Douban.user, Douban.friends, Douban.user)]
-    for first, second, name, reverse in pairs:
-        relations += [Relation(second, name, first), Relation(first, reverse, second)]
-    return Schema(tuple(Douban.num_nodes), tuple(relations))
+    card = DATASETS.get("douban")("douban").card()
+    return Schema(tuple(card.nodes), tuple(card.edges))
 
 
 def test_size_of_the_paper_for_douban():

@@ -13,7 +13,7 @@ import pytest
 
 from diffmg.core.errors import DiffmgError
 from diffmg.datasets import DATASETS, Card, load_dataset
-from diffmg.datasets._card import read_card
+from diffmg.datasets._base import read_card
 from experiments.data.card_files import stored_files
 from real_data import needs_data
 

@@ -34,7 +34,7 @@ def test_has_a_summary_a_card_and_a_test_file_of_its_name(name):
     assert card.nodes
     assert {end for relation in card.edges for end in (relation.source, relation.target)} <= set(card.nodes)
     assert bool(card.files) == (name in READ)
-    assert all(file.name.startswith(f"{ALL[name].folder}/") for file in card.files)
+    assert all(file["name"].startswith(f"{ALL[name].folder}/") for file in card.files)
     assert (Path(__file__).parent / f"test_{name}.py").is_file()
 
 

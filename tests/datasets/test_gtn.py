@@ -8,7 +8,7 @@ import pytest
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
-from diffmg.datasets._gtn import GtnDataset
+from diffmg.datasets.gtn import GtnDataset
 from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
 

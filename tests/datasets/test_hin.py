@@ -9,7 +9,7 @@ import pytest
 
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.schema import Relation
-from diffmg.datasets._hin import EdgeFile, HinDataset
+from diffmg.datasets.hin import EdgeFile, HinDataset
 from diffmg.tasks import Recommendation
 from diffmg.tasks.problem import Problem
 

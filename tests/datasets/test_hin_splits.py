@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diffmg.datasets import DATASETS
-from diffmg.datasets._hin import HinDataset
+from diffmg.datasets.hin import HinDataset
 from diffmg.tasks.ratings import Ratings, fresh_split
 from experiments.data.convert import authors_split
 from protocol import PARTS, assert_follows_the_protocol, codes

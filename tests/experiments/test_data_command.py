@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diffmg.datasets._card import read_card
+from diffmg.datasets._base import read_card
 from experiments.data.__main__ import main
 from experiments.data.card_files import stored_files
 from loopback import serve

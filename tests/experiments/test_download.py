@@ -15,8 +15,8 @@ import pytest
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.schema import Relation
 from diffmg.datasets import Card, Dataset, load_dataset
-from diffmg.datasets._gtn import GtnDataset
-from diffmg.datasets._hin import HinDataset
+from diffmg.datasets.gtn import GtnDataset
+from diffmg.datasets.hin import HinDataset
 from diffmg.tasks.ratings import Ratings
 from experiments.data.convert import authors_split, convert
 from experiments.data.digest import content_digest, file_digest
@@ -85,7 +85,7 @@ def cards(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     texts = {"user_item.dat": TEXT, "item_brand.dat": BRANDS}
     originals = {name: {"path": f"A B/{name}", "sha256": sha256(d), "size": len(d)} for name, d in texts.items()}
     TinyHin.made = (
-        *({"name": f"Rated/{name}.gz", "sha256": "0" * 64, "original": original} for name, original in originals.items()),
+        *({"name": f"Rated/{name}.gz", "sha256": "0" * 64, "original": one} for name, one in originals.items()),
         {"name": "Rated/split.npz", "sha256": "0" * 64, "content": split},
     )
 

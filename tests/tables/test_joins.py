@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, Kind
+from diffmg.tables.database import linked_to, nodes_of, relations_of
 from diffmg.tables.description import NodeTable, RelationTable
-from diffmg.tables.joins import linked_to, nodes_of, relations_of
 
 NOTHING: frozenset[str] = frozenset()
 

@@ -166,18 +166,18 @@ UNKNOWN = {"who": ["bob", "eve", "dan", "eve", "ann"], "what": [5, 5, 5, 7, 7]}
 
 
 def test_edges_to_unknown_ids_are_an_error():
-    message = (
-        "edges must lead to known nodes, but got 3 rows of relation 'wrote' with 'author' ids that no node has, "
-        "such as ['eve', 'dan']; mend them, or leave them out with on_unknown = 'drop'"
-    )
-    with pytest.raises(DiffmgError, match=re.escape(message)):
+    with pytest.raises(
+        DiffmgError, match=r"3 rows of relation 'wrote' with 'author' ids .* on_unknown = 'drop'"
+    ) as told:
         graph_of(wrote=UNKNOWN)
+    assert all(name in str(told.value) for name in ("'eve'", "'dan'"))
 
 
 def test_edges_to_unknown_ids_can_be_left_out():
     graph = graph_of(replace(DESCRIPTION, on_unknown="drop"), wrote=UNKNOWN)
     assert edges(graph, WROTE) == {("bob", 5), ("ann", 7)}
-    assert "relation wrote: 3 rows with unknown author ids left out, such as ['eve', 'dan']" in graph.notes
+    (note,) = [note for note in graph.notes if "unknown" in note]
+    assert all(part in note for part in ("relation wrote: 3 rows", "author", "'eve'", "'dan'"))
 
 
 def test_a_relation_of_unknown_ids_alone():

@@ -10,7 +10,7 @@ import pytest
 from diffmg.core.errors import DiffmgError
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected
-from diffmg.tables.selecting import has_rows, kind_of, select_rows, split_name, times_of
+from diffmg.tables.rows import has_rows, kind_of, select_rows, split_name, times_of
 
 pytest.importorskip("sqlalchemy")
 

@@ -38,13 +38,13 @@ def datasets(
     problem: Problem | None = None
     try:
         problem = load_dataset(name, root=data_root)
+        last = f"task: {problem.task.describe()}"
     except MissingDataError as error:
-        missing = f"files: {error}"
+        last = f"files: {error}"
     _show_facts(card)
     _show_counts(card, problem)
-    for trap in card.traps:
-        say(f"beware: {trap}")
-    say(missing if problem is None else _task_line(problem))
+    for line in (*(f"beware: {trap}" for trap in card.traps), last):
+        say(line)
 
 
 def listing() -> Table:
@@ -69,30 +69,19 @@ def _show_facts(card: Card) -> None:
 
 def _show_counts(card: Card, problem: Problem | None) -> None:
     """What the card says and, beside it, what is there."""
+    graph, found = (problem.graph, problem.task.counts()) if problem else (None, {})
     types = Table("node type", "card", "here", "features", "isolated", title="node types", title_justify="left")
-    for node_type, count in card.nodes.items():
-        types.add_row(node_type, str(count), *_found_nodes(problem, node_type))
+    for t, count in card.nodes.items():
+        columns = str(graph.features[t].shape[1]) if graph and t in graph.features else "none"
+        here = (str(graph.num_nodes[t]), columns, str(len(graph.isolated(t)))) if graph else ("-", "-", "-")
+        types.add_row(t, str(count), *here)
     relations = Table("relation", "from", "to", "card", "here", title="relations", title_justify="left")
     for relation, count in card.edges.items():
-        edges = "-" if problem is None else str(problem.graph.adjacency[relation].nnz)
+        edges = str(graph.adjacency[relation].nnz) if graph else "-"
         relations.add_row(relation.name, relation.source, relation.target, str(count), edges)
     labels = Table("part", "class", "card", "here", title="labels", title_justify="left")
-    found = {} if problem is None else problem.task.counts()
     for part, classes in card.parts.items():
         for name, count in classes.items():
             labels.add_row(part, name, str(count), str(found[part][name]) if found else "-")
     for table in (types, relations, labels):
         console.print(table)
-
-
-def _found_nodes(problem: Problem | None, node_type: str) -> tuple[str, str, str]:
-    if problem is None:
-        return "-", "-", "-"
-    graph = problem.graph
-    features = graph.features.get(node_type)
-    columns = "none" if features is None else str(features.shape[1])
-    return str(graph.num_nodes[node_type]), columns, str(len(graph.isolated(node_type)))
-
-
-def _task_line(problem: Problem) -> str:
-    return f"task: {problem.task.describe()}"

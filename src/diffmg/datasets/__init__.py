@@ -1,7 +1,6 @@
-"""Data sets: networks with a task, by name. One file per member."""
+"""Data sets: networks with a task, by name. Members that are read alike share a file."""
 
-from diffmg.datasets._base import DATASETS, Dataset, DatasetName, Published, data_places, load_dataset, parse_name
-from diffmg.datasets._card import Card
+from diffmg.datasets._base import DATASETS, Card, Dataset, DatasetName, Published, data_places, load_dataset, parse_name
 
 __all__ = [
     "DATASETS", "Card", "Dataset", "DatasetName", "Published", "data_places", "load_dataset", "parse_name",

@@ -1,18 +1,48 @@
-"""What every data set offers."""
+"""What every data set offers, and how the files of one are found and read."""
 
 import json
 import math
 import os
+import re
+import tomllib
+import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
-from diffmg.core import DiffmgError, MetaGraph, MissingDataError, Registry, Source
-from diffmg.datasets._card import Card, read_card
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+from numpy.typing import NDArray
+
+from diffmg.core import DiffmgError, MetaGraph, MissingDataError, Registry, Relation, Source
 from diffmg.tasks.problem import Problem
+
+
+@dataclass(frozen=True)
+class Card:
+    """Where a data set comes from, what is in it, and what to beware of."""
+
+    source: str
+    licence: str
+    features: str
+    split: str
+    traps: tuple[str, ...]
+    nodes: Mapping[str, int]
+    edges: Mapping[Relation, int]
+    parts: Mapping[str, Mapping[str, int]]
+    """Part, class, number of labelled nodes or pairs."""
+    repository: str = ""
+    commit: str = ""
+    paper: Mapping[str, int] = field(default_factory=dict)
+    """Counts in the paper that differ from those of the files."""
+    ratings: Mapping[str, int] = field(default_factory=dict)
+    """How ratings become the authors' split."""
+    files: tuple[Mapping[str, Any], ...] = ()
+    """Per file its name, hashes, number of rows and the public file it is made from, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +87,8 @@ class Dataset(ABC):
         if not file.is_file():
             return None
         data = json.loads(file.read_text(encoding="utf-8"))
-        return Published(**data | {"metagraphs": tuple(MetaGraph.from_dict(m) for m in data["metagraphs"])})
+        metagraphs = tuple(MetaGraph.from_dict(m) for m in data["metagraphs"])
+        return Published(metagraphs, data["search"], data["train"], data["paper"])
 
 
 DATASETS = Registry[type[Dataset]]("data set", "diffmg.datasets", group="diffmg.datasets")
@@ -107,6 +138,24 @@ def load_dataset(text: str, *, root: Path | str | None = None, seed: int = 0, sp
     return replace(problem, source=Source(text, seed))
 
 
+def read_card(name: str) -> Card:
+    """The card of a data set, from `cards/NAME.toml`."""
+    file = resources.files("diffmg.datasets") / "cards" / f"{name}.toml"
+    if not file.is_file():
+        raise DiffmgError(f"every data set has a card, but got no 'cards/{name}.toml'")
+    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    lists = {key: tuple(data.get(key, ())) for key in ("traps", "files")}
+    edges = {_relation(text): count for text, count in data["edges"].items()}
+    return Card(**data | lists | {"edges": edges})
+
+
+def _relation(text: str) -> Relation:
+    match = re.fullmatch(r"(.+) -(.+)-> (.+)", text)
+    if match is None:
+        raise DiffmgError(f"a relation in a card is written 'SOURCE -NAME-> TARGET', but got {text!r}")
+    return Relation(*match.groups())
+
+
 def data_places(root: Path | None) -> list[Path]:
     """Where files are looked for: `root` alone if it is given, else DIFFMG_DATA, then the user's cache."""
     if root is not None:
@@ -118,11 +167,42 @@ def data_places(root: Path | None) -> list[Path]:
 def find_file(root: Path | None, relative: str) -> Path:
     """A data file under `root`, under DIFFMG_DATA, or in the user's cache, in this order."""
     places = data_places(root)
-    for place in places:
-        if (place / relative).is_file():
-            return place / relative
+    if found := next((place / relative for place in places if (place / relative).is_file()), None):
+        return found
     looked = ", ".join(repr(str(p)) for p in places)
     raise MissingDataError(
         f"the file {relative!r} must be under --data-root, DIFFMG_DATA or the user's cache, but got none in {looked}; "
         "`python -m experiments.data download NAME`, in a clone of the repository, fetches what is missing"
     )
+
+
+def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
+    """All arrays of an npz file, which must have these keys; pickled objects are refused."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            data = {key: file[key] for key in file.files}
+    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+        raise DiffmgError(f"a data file must be npz without pickled objects, but got {str(path)!r}: {error}") from error
+    missing = [key for key in keys if key not in data]
+    if missing:
+        raise DiffmgError(f"the data file {str(path)!r} must hold the arrays {missing}, but got {sorted(data)}")
+    return data
+
+
+def read_columns(path: Path, delimiter: str, count: int) -> NDArray[np.int64]:
+    """The first columns of gzip-packed text, which must be whole numbers, as rows."""
+    head, cut = csv.ReadOptions(autogenerate_column_names=True), csv.ParseOptions(delimiter=delimiter)
+    try:
+        with path.open("rb") as raw, pa.CompressedInputStream(pa.PythonFile(raw), "gzip") as stream:
+            table = csv.read_csv(stream, read_options=head, parse_options=cut)
+        columns = [table.column(i) for i in range(count)]
+    except (OSError, IndexError, pa.ArrowInvalid) as error:
+        raise DiffmgError(
+            f"a data file must be gzip-packed rows of {count} or more columns, but got {str(path)!r}: {error}"
+        ) from error
+    for column in columns:
+        if not pa.types.is_integer(column.type) or column.null_count:
+            raise DiffmgError(
+                f"columns must be whole numbers, but got {column.type} with {column.null_count} gaps in {str(path)!r}"
+            )
+    return np.stack([column.to_numpy().astype(np.int64) for column in columns])

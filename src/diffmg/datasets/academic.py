@@ -1,6 +1,7 @@
 """A made academic network: the field of an author is that of the venues of the author's papers, and nothing else."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class Academic(Dataset):
         features["venue"] = hint(rng, venue_field, FEATURES, strength=1.0)
         order = rng.permutation(n["author"])
         train, val = int(0.3 * len(order)), int(0.5 * len(order))
-        parts = {"train": order[:train], "val": order[train:val], "test": order[val:]}
+        parts: dict[str, Any] = {"train": order[:train], "val": order[train:val], "test": order[val:]}
         classes = [f"field {i}" for i in range(FIELDS)]
         task = NodeClassification.build("author", field, **parts, classes=classes)
         return Problem(HeteroGraph.build(n, edges, features), task)

@@ -1,11 +1,9 @@
 """Given meta graphs: a person's, a file's, the paper's authors'."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from diffmg.core import METHODS, MetaGraph, Settings
-from diffmg.methods._metagraph import MetaGraphMethod
+from diffmg.methods.search._base import MetaGraphMethod
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Immediate, Search
 

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 Kind = Literal["yes or no", "integer", "number", "date", "moment", "text", "any", "other"]
 """Of a column; `any` is SQLite's column without a type, `other` can be no feature."""
 
+SQL_KINDS: dict[str, Kind] = {"Boolean": "yes or no", "Integer": "integer", "Numeric": "number", "Float": "number"}
+SQL_KINDS |= {"DateTime": "moment", "Date": "date", "String": "text", "Uuid": "text"}
+"""Of a type of SQLAlchemy, by its name."""
 DUCKDB_KINDS: dict[str, Kind] = {
     "BOOLEAN": "yes or no",
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), "integer"),
-    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), "integer"),
+    **{u + name: "integer" for u in ("", "U") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")},
     **dict.fromkeys(("DECIMAL", "FLOAT", "DOUBLE"), "number"),
     "DATE": "date",
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), "moment"),
@@ -70,9 +72,8 @@ def _from_inspector(connection: Connection) -> Iterable[DatabaseTable]:
     inspector = sa.inspect(connection)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sa.exc.SAWarning)
-        columns = inspector.get_multi_columns()
+        columns, foreign = inspector.get_multi_columns(), inspector.get_multi_foreign_keys()
         primary = inspector.get_multi_pk_constraint()
-        foreign = inspector.get_multi_foreign_keys()
     untyped: Kind = "any" if connection.dialect.name == "sqlite" else "other"
     for place, found in columns.items():
         kinds = {str(c["name"]): _kind(c["type"], untyped) for c in found}
@@ -91,16 +92,9 @@ def _kind(of: Any, untyped: Kind) -> Kind:
     of = getattr(of, "data_type", of)  # a domain of PostgreSQL stands for another type
     if isinstance(of, sa.Numeric) and of.scale == 0:
         return "integer"
-    kinds: tuple[tuple[Any, Kind], ...] = (
-        (sa.Boolean, "yes or no"),
-        (sa.Integer, "integer"),
-        ((sa.Numeric, sa.Float), "number"),
-        (sa.DateTime, "moment"),
-        (sa.Date, "date"),
-        ((sa.String, sa.Uuid), "text"),
-        (sa.types.NullType, untyped),
-    )
-    return next((kind for type_, kind in kinds if isinstance(of, type_)), "other")
+    if isinstance(of, sa.types.NullType):
+        return untyped
+    return next((kind for name, kind in SQL_KINDS.items() if isinstance(of, getattr(sa, name))), "other")
 
 
 def _from_duckdb(connection: Connection) -> Iterable[DatabaseTable]:
@@ -112,10 +106,8 @@ def _from_duckdb(connection: Connection) -> Iterable[DatabaseTable]:
         columns.setdefault(table, {})[column] = _duckdb_kind(type_)
     primary: dict[str, tuple[str, ...]] = {}
     foreign: dict[str, list[ForeignKey]] = {}
-    asked = (
-        "SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names "
-        f"FROM duckdb_constraints() WHERE {here}"
-    )
+    wanted = "table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names"
+    asked = f"SELECT {wanted} FROM duckdb_constraints() WHERE {here}"
     for table, type_, names, other, refers in connection.exec_driver_sql(asked):
         if type_ == "PRIMARY KEY":
             primary[table] = tuple(names)
@@ -128,8 +120,7 @@ def _from_duckdb(connection: Connection) -> Iterable[DatabaseTable]:
 def _duckdb_kind(type_: str) -> Kind:
     if type_.startswith("DECIMAL") and type_.endswith(",0)"):
         return "integer"
-    name = type_.partition("(")[0]
-    return "other" if type_.endswith("]") else DUCKDB_KINDS.get(name, "other")
+    return "other" if type_.endswith("]") else DUCKDB_KINDS.get(type_.partition("(")[0], "other")
 
 
 def _with_matched_keys(table: DatabaseTable, tables: Mapping[str, DatabaseTable]) -> DatabaseTable:
@@ -138,8 +129,8 @@ def _with_matched_keys(table: DatabaseTable, tables: Mapping[str, DatabaseTable]
     table = table.without([key for key, found in matched.items() if found is None])
     order = list(table.columns)
     keys = {found for found in matched.values() if found is not None}
-    place = {key: ([order.index(c) for c in key.columns], key.table, key.refers) for key in keys}
-    return replace(table, foreign=tuple(sorted(keys, key=place.__getitem__)))
+    ordered = sorted(keys, key=lambda key: ([order.index(c) for c in key.columns], key.table, key.refers))
+    return replace(table, foreign=tuple(ordered))
 
 
 def _matched(key: ForeignKey, tables: Mapping[str, DatabaseTable]) -> ForeignKey | None:
@@ -148,10 +139,8 @@ def _matched(key: ForeignKey, tables: Mapping[str, DatabaseTable]) -> ForeignKey
     if name is None:
         return None
     refers = [_spelled(column, tables[name].columns) for column in key.refers or tables[name].primary]
-    if len(refers) != len(key.columns):
-        return None
     known = tuple(column for column in refers if column is not None)
-    return ForeignKey(key.columns, name, known) if len(known) == len(refers) else None
+    return ForeignKey(key.columns, name, known) if len(known) == len(refers) == len(key.columns) else None
 
 
 def _spelled(name: str, known: Iterable[str]) -> str | None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from diffmg.core import DiffmgError
+from diffmg.tables.reading import first_bytes
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import Connection, Engine
 
 CONNECT_SECONDS = 10
 """How long a server may take to answer; `?connect_timeout=` in the address says otherwise."""
@@ -65,7 +66,7 @@ def _opened(address: str) -> Engine:
 
 
 def _engine(address: str) -> Engine:
-    from sqlalchemy import make_url
+    from sqlalchemy import NullPool, create_engine, make_url
 
     if "://" not in address:
         return _file_engine(Path(address))
@@ -77,7 +78,9 @@ def _engine(address: str) -> Engine:
     url = make_url(re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", address))
     if url.get_backend_name() in ("sqlite", "duckdb"):
         return _file_engine(Path(url.database or ""))
-    return _server_engine(url)
+    bounded = url.get_backend_name() == "postgresql" and "connect_timeout" not in url.query
+    options = {"connect_timeout": CONNECT_SECONDS} if bounded else {}
+    return create_engine(url, connect_args=options, poolclass=NullPool)
 
 
 def _file_engine(path: Path) -> Engine:
@@ -86,13 +89,7 @@ def _file_engine(path: Path) -> Engine:
 
     if not path.exists():
         raise DiffmgError(f"a database must be a file or an address, but got no file at {str(path)!r}")
-    try:
-        with path.open("rb") as file:
-            head = file.read(16)
-    except OSError as error:
-        raise DiffmgError(f"a database must be a file that can be read, but got {str(path)!r}: {error}") from error
-    if not head:
-        raise DiffmgError(f"a database must have tables, but got an empty file: {str(path)!r}")
+    head = first_bytes(path, "a database", "tables")
     if head.startswith(b"SQLite format 3\0"):
         uri = f"file:{quote(str(path.resolve()))}?mode=ro"
         return create_engine("sqlite://", creator=partial(sqlite3.connect, uri, uri=True), poolclass=NullPool)
@@ -102,14 +99,6 @@ def _file_engine(path: Path) -> Engine:
     raise DiffmgError(
         f"a database file must be of SQLite or DuckDB, but got {str(path)!r}, which starts with {head[:8]!r}"
     )
-
-
-def _server_engine(url: URL) -> Engine:
-    from sqlalchemy import NullPool, create_engine
-
-    bounded = url.get_backend_name() == "postgresql" and "connect_timeout" not in url.query
-    options = {"connect_timeout": CONNECT_SECONDS} if bounded else {}
-    return create_engine(url, connect_args=options, poolclass=NullPool)
 
 
 def _reading(connection: Connection) -> Connection:

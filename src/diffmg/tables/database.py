@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, unknown
-from diffmg.tables.catalogue import DatabaseTable, read_catalogue
+from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
-from diffmg.tables.description import Description
-from diffmg.tables.joins import ROW_NUMBER, linked_to, nodes_of, relations_of
+from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.leakage import held_back
-from diffmg.tables.rows import read_rows
-from diffmg.tables.selecting import Tables, has_rows, kind_of, select_rows, split_name, times_of
+from diffmg.tables.rows import Tables, Times, has_rows, kind_of, read_rows, select_rows, split_name, times_of
 from diffmg.tasks.node_classification import ClassificationSpec
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-def describe_database(
-    address: str, target: str, *, as_of: Mapping[str, str] | None = None, seed: int = 0
-) -> Description:
+ROW_NUMBER = "row number"
+"""Stands for the id of a table that has no key."""
+
+
+def describe_database(address: str, target: str, *, as_of: Times | None = None, seed: int = 0) -> Description:
     """Describe the tables of a database as a network, and `target`, a `TABLE.COLUMN`, as the label.
 
     `address` is a file of SQLite or DuckDB, or the address of a server such as `postgresql://user@server/name`. It is
@@ -77,6 +79,85 @@ def read_database(description: Description) -> dict[str, pa.Table]:
     return read
 
 
+def linked_to(target: str, tables: Tables) -> dict[str, DatabaseTable]:
+    """The tables that keys link to the target, near or far; others cannot tell anything about it."""
+    pairs = [(t.name, key.table) for t in tables.values() for key in t.foreign]
+    found = {target}
+    while new := {t for pair in pairs if found & {*pair} for t in pair} - found:
+        found |= new
+    return {name: table for name, table in tables.items() if name in found}
+
+
+def nodes_of(tables: Tables, target: str, hidden: frozenset[str]) -> dict[str, NodeTable]:
+    """Every table but pure links is a node type; the hidden columns of the target are no features."""
+    nodes = {}
+    for name, table in tables.items():
+        if not _is_link(table, tables, target):
+            no_features = table.keys.union(_id(table, tables), hidden if name == target else ())
+            features = tuple(c for c, kind in table.columns.items() if kind != "other" and c not in no_features)
+            nodes[name] = NodeTable(name, _id(table, tables), features)
+    return nodes
+
+
+def relations_of(tables: Tables, target: str) -> dict[str, RelationTable]:
+    """Every foreign key is a relation, every pure link table is one between the two tables it links."""
+    drafts = list(_drafts(tables, target))
+    count = Counter(short for short, _, _ in drafts)
+    relations: dict[str, RelationTable] = {}
+    for short, long, relation in drafts:
+        name = short if count[short] == 1 else long
+        while name in relations or name.removeprefix("rev_") in relations or f"rev_{name}" in relations:
+            name += "_2"
+        relations[name] = relation
+    return relations
+
+
+def _drafts(tables: Tables, target: str) -> Iterator[tuple[str, str, RelationTable]]:
+    """A short and a long name for each relation."""
+    for name, table in tables.items():
+        ends = [(key.table, *_columns(key, tables)) for key in table.foreign]
+        if _is_link(table, tables, target):
+            yield name, name, RelationTable(name, ends[0], ends[1])
+            continue
+        for key, end in zip(table.foreign, ends, strict=True):
+            short = _short(key)
+            yield short, f"{name}_{short}", RelationTable(name, (name, *_id(table, tables)), end)
+
+
+def _is_link(table: DatabaseTable, tables: Tables, target: str) -> bool:
+    """Two foreign keys, nothing but keys, and nothing refers to it: a row is an edge, not a thing.
+
+    With any other column, such as a quantity, the table stays a node type and the column a feature.
+    """
+    bare = len(table.foreign) == 2 and table.keys == set(table.columns)
+    referred = any(key.table == table.name for t in tables.values() for key in t.foreign)
+    return bare and not referred and table.name != target
+
+
+def _id(table: DatabaseTable, tables: Tables) -> tuple[str, ...]:
+    """The primary key; without one, the key that others refer to; without that, the number of the row."""
+    if table.primary:
+        return table.primary
+    referred = sorted({key.refers for t in tables.values() for key in t.foreign if key.table == table.name})
+    return referred[0] if referred else (ROW_NUMBER,)
+
+
+def _columns(key: ForeignKey, tables: Tables) -> list[str]:
+    """The columns that hold the id of the row referred to; through the key where it refers to other columns."""
+    ids = _id(tables[key.table], tables)
+    own = dict(zip(key.refers, key.columns, strict=True))
+    if own.keys() == set(ids):
+        return [own[c] for c in ids]
+    return [f"{','.join(key.columns)}.{c}" for c in ids]
+
+
+def _short(key: ForeignKey) -> str:
+    """`customer_id` leads to the `customer`; several columns lead to the table."""
+    if len(key.columns) > 1:
+        return key.table
+    return re.sub(r"(?<=.)(_id|_fk|(?<=[a-z])I[dD])$", "", key.columns[0])
+
+
 def _catalogue(connection: Connection, address: str) -> dict[str, DatabaseTable]:
     tables = read_catalogue(connection)
     if not tables:
@@ -94,29 +175,22 @@ def _target(target: str, tables: Tables) -> tuple[str, str]:
     if label not in tables[name].columns:
         raise unknown(f"column of table {name!r}:", label, tables[name].columns)
     if label in tables[name].primary or tables[name].columns[label] == "other":
-        raise DiffmgError(
-            f"a label is a column of classes, but got {target!r}, "
-            + ("a part of the primary key" if label in tables[name].primary else "whose type is none")
-        )
+        why = "a part of the primary key" if label in tables[name].primary else "whose type is none"
+        raise DiffmgError(f"a label is a column of classes, but got {target!r}, {why}")
     return name, label
 
 
-def _with_rows(connection: Connection, tables: Tables, times: Mapping[str, Mapping[str, str]]) -> Tables:
+def _with_rows(connection: Connection, tables: Tables, times: Mapping[str, Times]) -> Tables:
     """Tables that have rows, with the foreign keys that any row has: a relation needs an edge."""
     kept = {n: t for n, t in tables.items() if has_rows(connection, t, (), times.get(n, {}))}
     for name, table in kept.items():
-        empty = [
-            key
-            for key in table.foreign
-            if key.table not in kept or not has_rows(connection, table, key.columns, times.get(name, {}))
-        ]
+        own = times.get(name, {})
+        empty = [k for k in table.foreign if k.table not in kept or not has_rows(connection, table, k.columns, own)]
         kept[name] = table.without(empty)
     return kept
 
 
-def _read(
-    connection: Connection, name: str, description: Description, tables: Tables, times: Mapping[str, str]
-) -> pa.Table:
+def _read(connection: Connection, name: str, description: Description, tables: Tables, times: Times) -> pa.Table:
     """A table in the order of its ids, so that any database numbers the nodes alike."""
     table = tables[name]
     node = next((n for n in description.nodes.values() if n.table == name), None)
@@ -142,8 +216,7 @@ def _wanted(description: Description, table: DatabaseTable) -> list[str]:
     return list(wanted | dict.fromkeys(sorted(keys)))
 
 
-def _no_rows(table: str, times: Mapping[str, Mapping[str, str]]) -> DiffmgError:
+def _no_rows(table: str, times: Mapping[str, Times]) -> DiffmgError:
     before = " and ".join(f"{column} < {time}" for column, time in times.get(table, {}).items())
-    return DiffmgError(
-        f"the table of the target must have rows, but got none in {table!r}" + (f" where {before}" if before else "")
-    )
+    where = f" where {before}" if before else ""
+    return DiffmgError(f"the table of the target must have rows, but got none in {table!r}{where}")

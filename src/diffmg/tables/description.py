@@ -1,7 +1,5 @@
 """The description of a network in tables: a frozen value, and its TOML file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -46,9 +44,9 @@ class RelationTable(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("source", "target"):
-            if len(getattr(self, name)) < 2:
-                raise DiffmgError(f"`{name}` must be [node type, column, ...], but got {list(getattr(self, name))}")
+        for name, end in (("source", self.source), ("target", self.target)):
+            if len(end) < 2:
+                raise DiffmgError(f"`{name}` must be [node type, column, ...], but got {list(end)}")
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Description(Checked):
 
     def _edge_columns(self, table: str) -> set[str]:
         there = [r for r in self.relations.values() if r.table == table]
-        return {c for r in there for c in (*r.source[1:], *r.target[1:], *([r.weight] if r.weight else []))}
+        return {c for r in there for c in (*r.source[1:], *r.target[1:], r.weight) if c is not None}
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -137,14 +135,15 @@ def description_to_dict(description: Description) -> dict[str, Any]:
     plain = {"format": FORMAT} | _plain(description)
     for kind in ("nodes", "relations"):
         parts = {name: _plain(part) for name, part in getattr(description, kind).items()}
-        plain[kind] = parts if description.database else {name: _with_file(part) for name, part in parts.items()}
+        table = "table" if description.database else "file"
+        plain[kind] = {n: {table if k == "table" else k: v for k, v in part.items()} for n, part in parts.items()}
     if description.database is not None:
         plain["database"] = without_password(description.database)
     if description.task is not None:
         plain["task"] = _plain(description.task)
         if _kind_of(plain["task"]) is not type(description.task):
-            name = next(name for name, task in TASKS.items() if task.spec is type(description.task))
-            plain["task"] = {"kind": name} | plain["task"]
+            kind = next(name for name, task in TASKS.items() if task.spec is type(description.task))
+            plain["task"] = {"kind": kind} | plain["task"]
     return plain
 
 
@@ -158,7 +157,7 @@ def _task(given: Any) -> TaskSpec:
         raise DiffmgError(f"[task] must be a table of settings, but got {given!r}")
     kind = TASKS.get(given["kind"]).spec if isinstance(given.get("kind"), str) else _kind_of(given)
     if kind is None:
-        kinds = ", ".join(repr(name) for name, _ in TASKS.items())
+        kinds = ", ".join(map(repr, TASKS.names()))
         raise DiffmgError(
             f"a [task] has `target` and `label`, or `relation`, or says its `kind` (one of {kinds}), "
             f"but got only {', '.join(given) or 'nothing'}"
@@ -185,7 +184,3 @@ def _plain(part: Any) -> dict[str, Any]:
 def _with_table(data: object) -> object:
     """Tables that are files are called so."""
     return {"table" if k == "file" else k: v for k, v in data.items()} if isinstance(data, dict) else data
-
-
-def _with_file(part: Mapping[str, Any]) -> dict[str, Any]:
-    return {"file" if name == "table" else name: value for name, value in part.items()}

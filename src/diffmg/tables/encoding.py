@@ -1,18 +1,17 @@
 """The features of a node type: its columns, each with its fitted encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from diffmg.core import DiffmgError, unknown
+from diffmg.core import DiffmgError
 from diffmg.tables.columns import ColumnEncoder, fit_column
 from diffmg.tables.columns._base import Block, finite, is_number
+from diffmg.tables.reading import column
 
 Encode = Literal["by_type", "dense", "sparse"]
 
@@ -30,10 +29,9 @@ class FittedColumn:
         """The features of the column, and of what is missing in it."""
         values = finite(table.column(self.name))
         block = self.encoder.transform(values)
-        if block is None:
-            return []
-        gaps = np.asarray(values.is_null().to_numpy(), bool).astype(np.float32)[:, None]
-        return [block, gaps] if self.missing else [block]
+        if block is None or not self.missing:
+            return [] if block is None else [block]
+        return [block, np.asarray(values.is_null().to_numpy(), np.float32)[:, None]]
 
 
 @dataclass(frozen=True)
@@ -46,24 +44,20 @@ class FeatureEncoder:
     """Columns that are taken as the numbers they are, where not by type."""
 
     @classmethod
-    def fit(cls, table: pa.Table, names: Sequence[str], encode: Encode) -> FeatureEncoder:
+    def fit(cls, table: pa.Table, names: Sequence[str], encode: Encode) -> Self:
         """Fit each column by its type, or take all as the numbers they are."""
         if encode != "by_type":
             return cls(encode, names=tuple(names))
-        columns = []
-        for name in names:
-            values = finite(table.column(name))
-            some_missing = 0 < values.null_count < len(values)
-            columns.append(FittedColumn(name, fit_column(values), some_missing))
-        return cls(encode, tuple(columns))
+        columns = {name: finite(table.column(name)) for name in names}
+        fitted = (FittedColumn(n, fit_column(v), 0 < v.null_count < len(v)) for n, v in columns.items())
+        return cls(encode, tuple(fitted))
 
     def transform(self, table: pa.Table, what: str) -> Block | None:
         """Features, a row per row of the table; None where there are none."""
-        for name in self.names or [column.name for column in self.columns]:
-            if table.schema.get_field_index(name) < 0:
-                raise unknown(f"column of {what}:", name, table.column_names)
+        for name in self.names or [fitted.name for fitted in self.columns]:
+            column(table, name, what)
         if self.encode == "by_type":
-            return _joined([block for column in self.columns for block in column.transform(table)])
+            return _joined([block for fitted in self.columns for block in fitted.transform(table)])
         numbers = [_as_number(table, name, what) for name in self.names]
         matrix = np.stack(numbers, axis=1) if numbers else None
         return sp.csr_matrix(matrix) if self.encode == "sparse" and numbers else matrix
@@ -73,12 +67,12 @@ class FeatureEncoder:
         if self.encode != "by_type":
             return [f"{what}: {len(self.names)} columns of numbers as they are"]
         notes = []
-        for column in self.columns:
-            values = finite(table.column(column.name))
-            gaps = values.null_count
-            note = f"{what}.{column.name}: {column.encoder.note}" + (f", {gaps} missing" if gaps else "")
-            used = column.missing and column.encoder.transform(values.slice(0, 1)) is not None
-            notes.append(note + (" (which is a feature too)" if used else ""))
+        for fitted in self.columns:
+            values = finite(table.column(fitted.name))
+            used = fitted.missing and fitted.encoder.transform(values.slice(0, 1)) is not None
+            gaps = f", {values.null_count} missing" if values.null_count else ""
+            also = " (which is a feature too)" if used else ""
+            notes.append(f"{what}.{fitted.name}: {fitted.encoder.note}{gaps}{also}")
         return notes
 
 

@@ -1,7 +1,5 @@
 """A network, and the task on it, as Parquet files with a description that reads them back."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,16 +42,14 @@ class TablesOut:
     """The tables of a network, to which a task may add columns and rows."""
 
     def __init__(self, graph: HeteroGraph) -> None:
-        types, named = graph.schema.node_types, by_name(graph.schema.relations)
-        self.graph, self.named = graph, named
-        nodes = {t: _node_table(graph, t, file) for t, file in zip(types, _files("nodes", types), strict=True)}
-        relations = {
-            name: _relation_table(graph, name, relation, file)
-            for (name, relation), file in zip(named.items(), _files("edges", named), strict=True)
-        }
+        types, self.graph, self.named = graph.schema.node_types, graph, by_name(graph.schema.relations)
+        self.columns: Tables = {}
+        nodes, relations = {}, {}
+        for node_type, file in zip(types, _files("nodes", types), strict=True):
+            nodes[node_type], self.columns[file] = _nodes(graph, node_type, file)
+        for (name, relation), file in zip(self.named.items(), _files("edges", self.named), strict=True):
+            relations[name], self.columns[file] = _edges(graph, name, relation, file)
         self.description = Description(nodes, relations)
-        self.columns: Tables = {str(nodes[t].table): _node_columns(graph, t) for t in types}
-        self.columns |= {relations[name].table: _edge_columns(graph, relation) for name, relation in named.items()}
 
     def add_node_columns(self, node_type: str, columns: Mapping[str, Sequence[Any]]) -> None:
         """Add columns to a type's table."""
@@ -109,40 +105,22 @@ def _files(prefix: str, names: Iterable[str]) -> list[str]:
     return files
 
 
-def _node_columns(graph: HeteroGraph, node_type: str) -> dict[str, Any]:
-    features = graph.features.get(node_type)
-    columns = {"id": graph.ids_of(node_type)}
+def _nodes(graph: HeteroGraph, node_type: str, file: str) -> tuple[NodeTable, dict[str, Any]]:
+    features, columns = graph.features.get(node_type), {"id": graph.ids_of(node_type)}
+    if features is None:
+        return NodeTable(file, ("id",), features=()), columns
     if isinstance(features, FixedMatrix):
         matrix = features.to_scipy().tocsc()
-        return columns | {f"f{i}": matrix[:, [i]].toarray().ravel() for i in range(matrix.shape[1])}
-    if features is not None:
-        return columns | {f"f{i}": values for i, values in enumerate(features.numpy(force=True).T)}
-    return columns
+        dense = (matrix[:, [i]].toarray().ravel() for i in range(matrix.shape[1]))
+        return NodeTable(file, ("id",), encode="sparse"), columns | {f"f{i}": values for i, values in enumerate(dense)}
+    rows = features.numpy(force=True).T
+    return NodeTable(file, ("id",), encode="dense"), columns | {f"f{i}": values for i, values in enumerate(rows)}
 
 
-def _node_table(graph: HeteroGraph, node_type: str, file: str) -> NodeTable:
-    if node_type not in graph.features:
-        return NodeTable(file, ("id",), features=())
-    sparse = isinstance(graph.features[node_type], FixedMatrix)
-    return NodeTable(file, ("id",), encode="sparse" if sparse else "dense")
-
-
-def _edge_columns(graph: HeteroGraph, relation: Relation) -> dict[str, Any]:
-    source, target = graph.edge_index(relation)
+def _edges(graph: HeteroGraph, name: str, relation: Relation, file: str) -> tuple[RelationTable, dict[str, Any]]:
+    (source, target), weights = graph.edge_index(relation), graph.adjacency[relation].data
     columns = {"source": graph.ids_of(relation.source)[source], "target": graph.ids_of(relation.target)[target]}
-    return columns | ({"weight": graph.adjacency[relation].data} if _is_weighted(graph, relation) else {})
-
-
-def _relation_table(graph: HeteroGraph, name: str, relation: Relation, file: str) -> RelationTable:
-    return RelationTable(
-        file,
-        (relation.source, "source"),
-        (relation.target, "target"),
-        weight="weight" if _is_weighted(graph, relation) else None,
-        both=False,
-        name=None if name == relation.name else relation.name,
-    )
-
-
-def _is_weighted(graph: HeteroGraph, relation: Relation) -> bool:
-    return bool((graph.adjacency[relation].data != 1).any())
+    weighted = {"weight": weights} if (weights != 1).any() else {}
+    ends = (relation.source, "source"), (relation.target, "target")
+    own = None if name == relation.name else relation.name
+    return RelationTable(file, *ends, next(iter(weighted), None), both=False, name=own), columns | weighted

@@ -1,7 +1,5 @@
 """A network from tables in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,13 +27,14 @@ def graph_from_tables(
     reverse: bool = True,
 ) -> HeteroGraph:
     """What `HeteroGraph.from_tables` does: the tables and options become a description."""
+    ids, drop = ids or {}, drop or {}
     for option, given in (("ids", ids), ("drop", drop)):
-        for node_type in given or {}:
+        for node_type in given:
             if node_type not in nodes:
                 raise unknown(f"node type in `{option}`:", node_type, nodes)
     tables = {f"nodes {t!r}": as_table(table, f"nodes {t!r}") for t, table in nodes.items() if table is not None}
-    keys = {t: _keys((ids or {}).get(t), tables.get(f"nodes {t!r}")) for t in nodes}
-    described = {t: _node_table(t, keys[t], (drop or {}).get(t, ()), tables.get(f"nodes {t!r}")) for t in nodes}
+    keys = {t: _keys(ids.get(t), tables.get(f"nodes {t!r}")) for t in nodes}
+    described = {t: _node_table(t, keys[t], drop.get(t, ()), tables.get(f"nodes {t!r}")) for t in nodes}
     links = {}
     for (name, relation), table in zip(by_name(relations).items(), relations.values(), strict=True):
         tables[name] = as_table(table, f"relation {name!r}")
@@ -73,16 +72,9 @@ def _relation_table(
 ) -> RelationTable:
     """The first columns are the ids of the source, the next those of the target."""
     first, second = (max(1, len(keys.get(end, ()))) for end in (relation.source, relation.target))
-    columns = table.column_names
-    if len(columns) < first + second:
-        raise DiffmgError(
-            f"the table of relation {name!r} must start with {first + second} columns of ids, but got {columns}"
-        )
-    return RelationTable(
-        name,
-        (relation.source, *columns[:first]),
-        (relation.target, *columns[first : first + second]),
-        weight=WEIGHT if WEIGHT in columns[first + second :] else None,
-        both=reverse,
-        name=relation.name,
-    )
+    columns, both = table.column_names, first + second
+    if len(columns) < both:
+        raise DiffmgError(f"the table of relation {name!r} must start with {both} columns of ids, but got {columns}")
+    ends = (relation.source, *columns[:first]), (relation.target, *columns[first:both])
+    weight = WEIGHT if WEIGHT in columns[both:] else None
+    return RelationTable(name, *ends, weight, both=reverse, name=relation.name)

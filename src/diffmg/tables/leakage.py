@@ -1,16 +1,11 @@
 """Columns that tell the label by their name, and so must not be features."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 
-SMALL_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are at be been by date day days did does flag for had has in is month months next of on or quarter "
-        "since the time to until was week weeks were will within year years",
-    )
+SMALL_WORDS = (
+    "a an and are at be been by date day days did does flag for had has in is month months next of on or quarter "
+    "since the time to until was week weeks were will within year years"
 )
 """Words of a label that say nothing about what it is."""
 ENDINGS = ("ation", "ated", "ment", "ness", "ing", "ion", "ity", "ate", "al", "ed", "er", "es", "s", "e")
@@ -20,8 +15,8 @@ SHORTEST_STEM = 3
 
 def held_back(label: str, columns: Iterable[str]) -> tuple[str, ...]:
     """The other columns whose names hold the stem of the label: `churned` holds back `churned_at`, `churn_reason`."""
-    stems = [_stem(word) for word in _words(label) if word not in SMALL_WORDS]
-    stems = stems or [_stem(word) for word in _words(label)]
+    words = _words(label)
+    stems = [_stem(word) for word in words if word not in _words(SMALL_WORDS)] or [_stem(word) for word in words]
     if not stems:
         return ()
     return tuple(c for c in columns if c != label and _holds([_stem(w) for w in _words(c)], stems))

@@ -1,10 +1,8 @@
 """Tables become a network: nodes are numbered in the order of their ids, so the order of rows does not matter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +13,15 @@ from diffmg.core import DiffmgError, Relation, unknown
 from diffmg.core.arrow import numbers
 from diffmg.core.codec import from_plain, to_plain
 from diffmg.graph.network import HeteroGraph
-from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
+from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.encoding import FeatureEncoder
 from diffmg.tables.reading import column, is_guessed, key_column
 
 EXAMPLES = 3
+Tables = Mapping[str, pa.Table]
+Encoders = Mapping[str, Any]
+"""Per node type a fitted encoder, as plain values."""
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,14 @@ class Edges:
     """Edges of a relation by node number, with the rows of the table they come from."""
 
     relation: Relation
-    index: NDArray[np.int64]
+    index: Ints
     weight: NDArray[np.float64] | None
-    rows: NDArray[np.int64]
+    rows: Ints
 
-    def only(self, chosen: NDArray[np.bool_]) -> Edges:
-        """Some of the edges."""
+    def only(self, chosen: NDArray[np.bool_ | np.int64]) -> Self:
+        """Some of the edges, or all in another order."""
         weight = None if self.weight is None else self.weight[chosen]
-        return Edges(self.relation, self.index[:, chosen], weight, self.rows[chosen])
+        return replace(self, index=self.index[:, chosen], weight=weight, rows=self.rows[chosen])
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Network:
     """What the tables hold, before it becomes a `HeteroGraph`; a task reads its labels and pairs from here."""
 
     description: Description
-    tables: Mapping[str, pa.Table]
+    tables: Tables
     ids: Mapping[str, pa.Array]
     """Per type, sorted."""
     rows: Mapping[str, pa.Array]
@@ -62,7 +64,7 @@ class Network:
         table = self.tables[str(self.description.nodes[node_type].table)]
         return column(table, name, f"nodes {node_type!r}").take(self.rows[node_type])
 
-    def edges(self, relation: str) -> tuple[Relation, NDArray[np.int64]]:
+    def edges(self, relation: str) -> tuple[Relation, Ints]:
         """A relation of the description, and its edges as two rows of node numbers."""
         if relation in self.found:
             return self.found[relation].relation, self.found[relation].index
@@ -77,14 +79,13 @@ class Network:
     def graph(self, kept: Mapping[str, NDArray[np.bool_]], notes: Sequence[str] = ()) -> HeteroGraph:
         """The network, of some relations only these edges; relations that say so get their reverse."""
         edges = {name: e.only(kept[name]) if name in kept else e for name, e in self.found.items()}
-        both = self.description.relations
         graph = HeteroGraph.build(
             {t: len(values) for t, values in self.ids.items()},
             {e.relation: e.index for e in edges.values()},
             self.features,
             weights={e.relation: e.weight for e in edges.values() if e.weight is not None},
-            ids={t: _plain(values.to_numpy(zero_copy_only=False)) for t, values in self.ids.items()},
-            reverse=[e.relation for name, e in edges.items() if both[name].both],
+            ids={t: _numpy(values) for t, values in self.ids.items()},
+            reverse=[e.relation for name, e in edges.items() if self.description.relations[name].both],
         )
         encoders = {t: to_plain(encoder) for t, encoder in self.encoders.items()}
         return replace(graph, notes=(*self.notes, *_repeated(graph, edges), *notes), encoders=encoders)
@@ -99,64 +100,55 @@ class _Keys:
     """Whether whole numbers in it may as well be text."""
 
     @classmethod
-    def read(cls, table: pa.Table, names: Sequence[str], what: str) -> _Keys:
+    def read(cls, table: pa.Table, names: Sequence[str], what: str) -> Self:
         """The ids in these columns of a table."""
         return cls(key_column(table, names, what), is_guessed(table))
 
 
-def build_network(
-    description: Description, tables: Mapping[str, pa.Table], encoders: Mapping[str, Any] | None = None
-) -> Network:
+_Ids = Mapping[str, _Keys]
+
+
+def build_network(description: Description, tables: Tables, encoders: Encoders | None = None) -> Network:
     """Map all ids and encode all features; unknown ids are an error or dropped, as the description says.
 
     `encoders` are those of a network that was read before: its columns are then encoded as they were there.
     """
-    ids, rows = {}, {}
+    ids: dict[str, _Keys] = {}
+    rows, features, fitted, notes = {}, {}, {}, list[str]()
     for node_type, node in description.nodes.items():
         keys = _ids(node_type, node, tables, description)
         order = pc.sort_indices(keys.values)
         ids[node_type] = _Keys(keys.values.take(order), keys.guessed)
-        if node.table is not None:
-            rows[node_type] = order
-    notes: list[str] = []
-    features: dict[str, Any] = {}
-    fitted: dict[str, FeatureEncoder] = {}
-    for node_type, order in rows.items():
-        table = tables[str(description.nodes[node_type].table)].take(order)
+        if node.table is None:
+            continue
+        table, rows[node_type] = tables[node.table].take(order), order
         fitted[node_type] = _encoder(node_type, description, table, encoders)
-        matrix = fitted[node_type].transform(table, f"nodes {node_type!r}")
+        features[node_type] = fitted[node_type].transform(table, f"nodes {node_type!r}")
         notes += fitted[node_type].notes(table, node_type)
-        if matrix is not None:
-            features[node_type] = matrix
+    features = {t: matrix for t, matrix in features.items() if matrix is not None}
     edges, more = _all_edges(description, tables, ids)
     values = {t: keys.values for t, keys in ids.items()}
     return Network(description, tables, values, rows, features, fitted, edges, (*notes, *more))
 
 
-def _encoder(
-    node_type: str, description: Description, table: pa.Table, encoders: Mapping[str, Any] | None
-) -> FeatureEncoder:
+def _encoder(node_type: str, description: Description, table: pa.Table, given: Encoders | None) -> FeatureEncoder:
     """The encoder of a type's columns: fitted now, or the one that was fitted before."""
-    if encoders is not None:
-        if node_type not in encoders:
-            raise unknown("node type with a table, when the encoders were fitted:", node_type, encoders)
-        return from_plain(FeatureEncoder, encoders[node_type], f"encoders of {node_type!r}")
+    if given is not None:
+        if node_type not in given:
+            raise unknown("node type with a table, when the encoders were fitted:", node_type, given)
+        return from_plain(FeatureEncoder, given[node_type], f"encoders of {node_type!r}")
     node = description.nodes[node_type]
-    keys = set(node.id or table.column_names[:1]) | description.keys_of(node.table or "")
-    names = node.features
-    if names is None:
-        names = tuple(name for name in table.column_names if name not in keys)
+    keys = {*(node.id or table.column_names[:1]), *description.keys_of(node.table or "")}
+    names = [name for name in table.column_names if name not in keys] if node.features is None else node.features
     for name in names:
         column(table, name, f"nodes {node_type!r}")
     return FeatureEncoder.fit(table, names, node.encode)
 
 
-def _all_edges(
-    description: Description, tables: Mapping[str, pa.Table], ids: Mapping[str, _Keys]
-) -> tuple[dict[str, Edges], list[str]]:
+def _all_edges(description: Description, tables: Tables, ids: _Ids) -> tuple[dict[str, Edges], list[str]]:
     edges, notes = {}, []
     for name, relation in description.relations.items():
-        found, more = _edges(name, relation, tables[relation.table], ids, description.on_unknown)
+        found, more = _edges(name, relation, tables[relation.table], ids, description.on_unknown == "drop")
         notes += more
         if len(found.rows):
             edges[name] = found
@@ -167,7 +159,7 @@ def _all_edges(
     return edges, notes
 
 
-def _ids(node_type: str, node: NodeTable, tables: Mapping[str, pa.Table], description: Description) -> _Keys:
+def _ids(node_type: str, node: NodeTable, tables: Tables, description: Description) -> _Keys:
     """Ids of a type in order: those of its table, or those that relations name."""
     if node.table is not None:
         table = tables[node.table]
@@ -183,8 +175,7 @@ def _ids(node_type: str, node: NodeTable, tables: Mapping[str, pa.Table], descri
     if not named:
         raise DiffmgError(f"nodes {node_type!r} must have a table or be named by a relation, but got neither")
     chunks = [c for values in _in_one_type(node_type, named) for c in values.chunks]
-    values = pc.unique(pa.chunked_array(chunks).drop_null())
-    return _Keys(values, all(keys.guessed for keys in named))
+    return _Keys(pc.unique(pa.chunked_array(chunks).drop_null()), all(keys.guessed for keys in named))
 
 
 def _check_unique(node_type: str, values: pa.ChunkedArray) -> None:
@@ -193,31 +184,25 @@ def _check_unique(node_type: str, values: pa.ChunkedArray) -> None:
     counts = pc.value_counts(values)
     double = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
     if len(double):
-        raise DiffmgError(
-            f"ids of {node_type!r} must be unique, but got {len(double)} more than once, such as "
-            f"{double[:EXAMPLES].to_pylist()}"
-        )
+        some = double[:EXAMPLES].to_pylist()
+        raise DiffmgError(f"ids of {node_type!r} must be unique, but got {len(double)} more than once, such as {some}")
 
 
-def _edges(
-    name: str, relation: RelationTable, table: pa.Table, ids: Mapping[str, _Keys], on_unknown: OnUnknown
-) -> tuple[Edges, list[str]]:
-    source, notes = _node_numbers(name, relation.source, table, ids, on_unknown)
-    target, more = _node_numbers(name, relation.target, table, ids, on_unknown)
+def _edges(name: str, relation: RelationTable, table: pa.Table, ids: _Ids, drop: bool) -> tuple[Edges, list[str]]:
+    source, notes = _node_numbers(name, relation.source, table, ids, drop)
+    target, more = _node_numbers(name, relation.target, table, ids, drop)
     rows = np.flatnonzero((source >= 0) & (target >= 0))
     weight = None
     if relation.weight is not None:
         weight = numbers(column(table, relation.weight, f"relation {name!r}"), f"weights of relation {name!r}")[rows]
     ends = Relation(relation.source[0], relation.name or name, relation.target[0])
-    keys = (target[rows], source[rows]) if weight is None else (weight, target[rows], source[rows])
+    found = Edges(ends, np.stack([source[rows], target[rows]]), weight, rows)
+    keys = found.index[::-1] if weight is None else (weight, *found.index[::-1])
     order = np.lexsort(keys)  # by node, so that sums of weights do not depend on the order of rows
-    index = np.stack([source[rows], target[rows]])[:, order]
-    return Edges(ends, index, None if weight is None else weight[order], rows[order]), notes + more
+    return found.only(order), notes + more
 
 
-def _node_numbers(
-    name: str, end: tuple[str, ...], table: pa.Table, ids: Mapping[str, _Keys], on_unknown: OnUnknown
-) -> tuple[NDArray[np.int64], list[str]]:
+def _node_numbers(name: str, end: Sequence[str], table: pa.Table, ids: _Ids, drop: bool) -> tuple[Ints, list[str]]:
     """For each row the number of the node it names, or -1 where it names none that is known."""
     node_type, *columns = end
     given = _Keys.read(table, columns, f"relation {name!r}")
@@ -225,20 +210,17 @@ def _node_numbers(
     found = pc.index_in(values, value_set=known)
     notes = []
     if found.null_count > values.null_count:
-        notes.append(_unknown_ids(name, node_type, values.filter(found.is_null()).drop_null(), on_unknown))
+        bad = values.filter(found.is_null()).drop_null()
+        some = pc.unique(bad)[:EXAMPLES].to_pylist()
+        if not drop:
+            raise DiffmgError(
+                f"edges must lead to known nodes, but got {len(bad)} rows of relation {name!r} with {node_type!r} ids "
+                f"that no node has, such as {some}; mend them, or leave them out with on_unknown = 'drop'"
+            )
+        notes.append(f"relation {name}: {len(bad)} rows with unknown {node_type} ids left out, such as {some}")
     if values.null_count:
         notes.append(f"relation {name}: {values.null_count} rows that name no {node_type}, left out")
     return found.fill_null(-1).to_numpy().astype(np.int64), notes
-
-
-def _unknown_ids(name: str, node_type: str, bad: pa.ChunkedArray, on_unknown: OnUnknown) -> str:
-    examples = pc.unique(bad)[:EXAMPLES].to_pylist()
-    if on_unknown == "error":
-        raise DiffmgError(
-            f"edges must lead to known nodes, but got {len(bad)} rows of relation {name!r} with {node_type!r} ids that "
-            f"no node has, such as {examples}; mend them, or leave them out with on_unknown = 'drop'"
-        )
-    return f"relation {name}: {len(bad)} rows with unknown {node_type} ids left out, such as {examples}"
 
 
 def _in_one_type(what: str, columns: Sequence[_Keys]) -> list[Any]:
@@ -257,14 +239,14 @@ def _in_one_type(what: str, columns: Sequence[_Keys]) -> list[Any]:
 
 def _repeated(graph: HeteroGraph, edges: Mapping[str, Edges]) -> list[str]:
     """A note for each relation with rows that name an edge again."""
-    more = {name: (e, e.index.shape[1] - graph.adjacency[e.relation].nnz) for name, e in edges.items()}
-    return [
-        f"relation {name}: {count} rows repeat an edge, "
-        + ("counted once" if e.weight is None else "their weights added up")
-        for name, (e, count) in more.items()
-        if count
-    ]
+    notes = []
+    for name, e in edges.items():
+        if count := e.index.shape[1] - graph.adjacency[e.relation].nnz:
+            treated = "counted once" if e.weight is None else "their weights added up"
+            notes.append(f"relation {name}: {count} rows repeat an edge, {treated}")
+    return notes
 
 
-def _plain(ids: NDArray[Any]) -> NDArray[Any]:
-    return ids.astype(str) if ids.dtype == object else ids
+def _numpy(ids: pa.Array) -> NDArray[Any]:
+    values = np.asarray(ids.to_numpy(zero_copy_only=False))
+    return values.astype(str) if values.dtype == object else values

@@ -1,7 +1,5 @@
 """A description and its tables become a problem: the network, and the task on it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

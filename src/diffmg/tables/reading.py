@@ -1,7 +1,5 @@
 """Tables from files and from anything that speaks Arrow."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,25 +17,10 @@ DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 OTHERS = (",", ";", "\t", "|")
 """Delimiters to look for where the head of a file has none of the usual ones."""
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-MAGIC = {
-    ".parquet": b"PAR1",
-    ".gz": b"\x1f\x8b",
-    ".bz2": b"BZh",
-    ".zst": b"\x28\xb5\x2f\xfd",
-    ".xlsx": b"PK\x03\x04",
-    ".sqlite": b"SQLi",
-}
-KEYS = (
-    pa.types.is_string,
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_decimal,
-    pa.types.is_boolean,
-    pa.types.is_date,
-    pa.types.is_timestamp,
-    pa.types.is_null,
-)
-"""What ids may be."""
+MAGIC = {".parquet": b"PAR1", ".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
+MAGIC |= {".xlsx": b"PK\x03\x04", ".sqlite": b"SQLi"}
+KEYS = ("string", "integer", "floating", "decimal", "boolean", "date", "timestamp", "null")
+"""What ids may be, in Arrow's words."""
 GUESSED = {b"types": b"guessed"}
 """Marks tables from text, whose columns have no types but those their values look like."""
 
@@ -93,12 +76,23 @@ def key_column(table: pa.Table, names: Sequence[str], what: str) -> pa.ChunkedAr
     """A column of ids; several columns become one text each row, joined by '/', missing where one of them is."""
     columns = [plain(column(table, name, what)) for name in names]
     for name, values in zip(names, columns, strict=True):
-        if not any(is_kind(values.type) for is_kind in KEYS):
+        if not any(getattr(pa.types, f"is_{kind}")(values.type) for kind in KEYS):
             raise DiffmgError(f"ids in column {name!r} of {what} must be text or whole numbers, but got {values.type}")
     if len(columns) == 1:
         return columns[0]
-    texts = [c.cast(pa.string()) for c in columns]
-    return pc.binary_join_element_wise(*texts, "/", null_handling="emit_null")
+    return pc.binary_join_element_wise(*(c.cast(pa.string()) for c in columns), "/", null_handling="emit_null")
+
+
+def first_bytes(path: Path, what: str, content: str) -> bytes:
+    """The first 16 bytes of a file that must be readable and not empty."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise DiffmgError(f"{what} must be a file that can be read, but got {str(path)!r}: {error.strerror}") from error
+    if not head:
+        raise DiffmgError(f"{what} must have {content}, but got an empty file: {str(path)!r}")
+    return head
 
 
 def is_guessed(table: pa.Table) -> bool:
@@ -110,29 +104,28 @@ def _checked(table: pa.Table, what: str) -> pa.Table:
     double = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
     if double:
         raise DiffmgError(f"every column of {what} must have a name of its own, but got {double} more than once")
+    for i, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):  # which cannot be taken by row
+            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
     return table
 
 
 def _read_text(path: Path, packing: str | None, usual: str, encoding: str) -> pa.Table:
     """A table from text; columns have the types their values look like, but no value is changed by that."""
     delimiter = _delimiter(path, packing, usual, encoding)
+    parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
-    def read(**convert: Any) -> pa.Table:
+    def read(**given: Any) -> pa.Table:
         """Read with these options of conversion."""
+        convert = csv.ConvertOptions(strings_can_be_null=True, **given)
         with pa.input_stream(str(path), compression=packing) as stream:
-            return csv.read_csv(
-                stream,
-                read_options=csv.ReadOptions(encoding=encoding),
-                parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                convert_options=csv.ConvertOptions(strings_can_be_null=True, **convert),
-            )
+            return csv.read_csv(stream, csv.ReadOptions(encoding=encoding), parsing, convert)
 
     table = _checked(read(), repr(path.name))
     broken = [field.name for field in table.schema if pa.types.is_binary(field.type)]
     if broken:
         raise UnicodeError(f"bytes that are no {encoding} in the columns {broken}")
-    patterns = _codes(table)
-    if patterns:
+    if patterns := _codes(table):
         texts = read(include_columns=list(patterns), column_types=dict.fromkeys(patterns, pa.string()))
         for name, pattern in patterns.items():
             if pc.any(pc.match_substring_regex(texts.column(name), pattern)).as_py():
@@ -163,21 +156,13 @@ def _delimiter(path: Path, packing: str | None, usual: str, encoding: str) -> st
 
 def _check_content(path: Path) -> None:
     """The first bytes must agree with the ending."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(4)
-    except FileNotFoundError as error:
-        raise DiffmgError(f"a table must be a file, but got none at {str(path)!r}") from error
-    except OSError as error:
-        raise DiffmgError(
-            f"a table must be a file that can be read, but got {str(path)!r}: {error.strerror}"
-        ) from error
-    if not head:
-        raise DiffmgError(f"a table must have a head and rows, but got an empty file: {str(path)!r}")
+    if not path.exists():
+        raise DiffmgError(f"a table must be a file, but got none at {str(path)!r}")
+    head = first_bytes(path, "a table", "a head and rows")[:4]
     wanted = MAGIC.get(path.suffix.lower())
     found = next((ending for ending, magic in MAGIC.items() if head.startswith(magic)), None)
     if (wanted is not None and not head.startswith(wanted)) or (wanted is None and found is not None):
-        looks = f"the start of {found!r}" if found else f"{head!r}"
+        looks = f"the start of {found!r}" if found else repr(head)
         raise DiffmgError(
             f"the content of {path.name!r} must be what its ending says, but got {looks}; rename or convert the file"
         )

@@ -1,20 +1,27 @@
-"""Rows of a database, in bulk as Arrow, each column as the kind it was declared."""
+"""Rows of a database: what is asked for, before a time, and what comes back, in bulk as Arrow, by declared kind."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from decimal import Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from diffmg.tables.catalogue import Kind
+from diffmg.core import DiffmgError, unknown
+from diffmg.tables.catalogue import DatabaseTable, ForeignKey, Kind
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import ColumnElement, Connection, Select
 
+Tables = Mapping[str, DatabaseTable]
+Times = Mapping[str, str]
+"""Per column of a table, the time before which rows are read."""
 CHUNK = 50_000
 """Rows that are held as Python values at a time."""
 MOMENT = pa.timestamp("us")
@@ -28,6 +35,117 @@ CASTS: dict[Kind, tuple[tuple[pa.DataType, ...], ...]] = {
     "text": ((pa.string(),),),
 }
 """Ways to the type of a kind, the first that works."""
+
+
+def select_rows(
+    connection: Connection, table: DatabaseTable, columns: Sequence[str], tables: Tables, times: Times
+) -> Select[Any]:
+    """Columns of the rows of a table; `KEY.COLUMN` is a column of the row that the foreign key KEY refers to."""
+    import sqlalchemy as sa
+
+    source = _source(table)
+    picked = dict(source.c.items())
+    for name in columns:
+        if name not in table.columns:
+            key, column = _referred(table, name, tables)
+            other = _source(tables[key.table]).alias("referred")
+            same = [other.c[r] == source.c[c] for c, r in zip(key.columns, key.refers, strict=True)]
+            picked[name] = sa.select(other.c[column]).where(*same).scalar_subquery()
+    chosen = [picked[name] for name in columns]
+    return sa.select(*chosen).select_from(source).where(*_before(connection, table, source, times))
+
+
+def has_rows(connection: Connection, table: DatabaseTable, keys: Sequence[str], times: Times) -> bool:
+    """Whether any row before the times has all the keys."""
+    import sqlalchemy as sa
+
+    source = _source(table)
+    conditions = [*(source.c[k].is_not(None) for k in keys), *_before(connection, table, source, times)]
+    one: Select[Any] = sa.select(sa.literal_column("1")).select_from(source).where(*conditions).limit(1)
+    return connection.execute(one).first() is not None
+
+
+def kind_of(table: DatabaseTable, name: str, tables: Tables) -> Kind:
+    """The kind of a column, also of `KEY.COLUMN`; an unknown one raises with the nearest."""
+    if name in table.columns:
+        return table.columns[name]
+    key, column = _referred(table, name, tables)
+    return tables[key.table].columns[column]
+
+
+def split_name(name: str, tables: Tables) -> tuple[str, str] | None:
+    """Table and column of `TABLE.COLUMN`, either of which may have dots; None where there is no such table."""
+    places = [i for i, letter in enumerate(name) if letter == "."]
+    return next(((name[:i], name[i + 1 :]) for i in places if name[:i] in tables), None)
+
+
+def times_of(as_of: Times, tables: Tables) -> dict[str, dict[str, str]]:
+    """Per table, its columns with a time: `TABLE.COLUMN` is one, `COLUMN` that of every table that has it."""
+    times: dict[str, dict[str, str]] = {}
+    for name, time in as_of.items():
+        place = split_name(name, tables)
+        found = [place] if place and place[1] in tables[place[0]].columns else []
+        found = found or [(t.name, name) for t in tables.values() if name in t.columns]
+        if not found:
+            of = tables[place[0]].columns if place else {c for t in tables.values() for c in t.columns}
+            raise unknown("column of `as_of`:", place[1] if place else name, of)
+        for table, column in found:
+            times.setdefault(table, {})[column] = time
+    return times
+
+
+def _source(table: DatabaseTable) -> Any:
+    import sqlalchemy as sa
+
+    return sa.table(table.name, *(sa.column(name) for name in table.columns))
+
+
+def _referred(table: DatabaseTable, name: str, tables: Tables) -> tuple[ForeignKey, str]:
+    """The foreign key and the column of the other table that `KEY.COLUMN` names."""
+    for key in table.foreign:
+        start = ",".join(key.columns) + "."
+        column = name.removeprefix(start)
+        if name.startswith(start) and column in tables[key.table].columns:
+            return key, column
+    raise unknown(f"column of table {table.name!r}:", name, table.columns)
+
+
+def _before(connection: Connection, table: DatabaseTable, source: Any, times: Times) -> list[ColumnElement[bool]]:
+    """The conditions that keep rows before a time; rows without a time are not known to be."""
+    import sqlalchemy as sa
+
+    conditions: list[ColumnElement[bool]] = []
+    for name, time in times.items():
+        column, kind = source.c[name], table.columns[name]
+        if kind not in ("date", "moment"):
+            conditions.append(column < _limit(f"{table.name}.{name}", kind, time))
+        elif connection.dialect.name == "sqlite":
+            day = sa.func.julianday
+            stored = sa.case((sa.func.typeof(column) == "text", day(column)), else_=day(column, "unixepoch"))
+            conditions.append(stored < day(_moment(time).isoformat(" ")))
+        else:
+            conditions.append(column < _moment(time))
+    return conditions
+
+
+def _limit(what: str, kind: Kind, time: str) -> str | float:
+    if kind in ("text", "any"):
+        return time
+    if kind not in ("integer", "number"):
+        raise DiffmgError(f"`as_of` is for columns of times, but got {what!r}, a column of {kind!r}")
+    try:
+        return float(time)
+    except ValueError as error:
+        raise DiffmgError(f"a time of {what!r} is a number, as the column holds, but got {time!r}") from error
+
+
+def _moment(time: str) -> datetime:
+    """A time without a zone is in UTC."""
+    try:
+        moment = datetime.fromisoformat(time)
+    except ValueError as error:
+        raise DiffmgError(f"a time is written 2024-01-31 or 2024-01-31T12:30, but got {time!r}") from error
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 def read_rows(connection: Connection, statement: Select[Any], names: Sequence[str], kinds: Sequence[Kind]) -> pa.Table:
@@ -53,18 +171,8 @@ def canonical(values: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
         if kind == "yes or no" and not set(pc.unique(values.drop_null()).to_pylist()) <= {0, 1}:
             return values
     for steps in CASTS.get(kind, ()):
-        converted = _cast(values, steps)
-        if converted is not None:
-            return converted
-    return values
-
-
-def _cast(values: pa.ChunkedArray, steps: Sequence[pa.DataType]) -> pa.ChunkedArray | None:
-    try:
-        for step in steps:
-            values = values.cast(step)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return reduce(lambda given, step: given.cast(step), steps, values)
     return values
 
 
@@ -104,8 +212,6 @@ def _texts(values: Sequence[Any]) -> pa.Array:
 def _joined(chunks: Sequence[pa.Array]) -> pa.ChunkedArray:
     """Chunks of one type: SQLite may hold any value in any column."""
     types = {chunk.type for chunk in chunks} - {pa.null()}
-    if not types:
-        return pa.chunked_array(chunks, pa.null())
-    numbers = all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in types)
-    common = types.pop() if len(types) == 1 else pa.float64() if numbers else pa.string()
+    mixed = pa.float64() if all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in types) else pa.string()
+    common = mixed if len(types) > 1 else next(iter(types), pa.null())
     return pa.chunked_array([chunk.cast(common) for chunk in chunks], common)

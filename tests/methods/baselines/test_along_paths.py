@@ -5,8 +5,7 @@ import pytest
 from diffmg.core.errors import DiffmgError
 from diffmg.core.method import METHODS, MethodSpec
 from diffmg.core.settings import Settings
-from diffmg.methods.baselines._along_paths import AlongPaths
-from diffmg.methods.baselines._paths import spelled
+from diffmg.methods.baselines._paths import AlongPaths, spelled
 from small_networks import small_recommendation
 
 NAMES = [name for name, kind in METHODS.items() if issubclass(kind, AlongPaths)]

@@ -9,7 +9,7 @@ import torch
 from baseline_checks import PROBLEMS, double
 from diffmg.core.method import MethodSpec
 from diffmg.core.settings import Settings
-from diffmg.methods.baselines._links import Links, dropping, weighted_sums
+from diffmg.methods.baselines._links import Links, weighted_sums
 from diffmg.tasks.pairs import Pairs
 
 
@@ -98,14 +98,6 @@ def test_more_pairs_than_places():
 
 def test_links_are_no_state():
     assert not Links(np.array([[0, 0], [1, 1]]), 2, 3).state_dict()
-
-
-def test_dropping_nothing_draws_nothing():
-    attention, draw = torch.ones(2, 50), torch.Generator().manual_seed(0)
-    before = draw.get_state()
-    assert dropping(0, draw)(attention) is attention
-    assert torch.equal(draw.get_state(), before)
-    assert set(dropping(0.5, draw)(attention).unique().tolist()) == {0.0, 2.0}
 
 
 @pytest.mark.parametrize("name", ["gat", "simple_hgn"])

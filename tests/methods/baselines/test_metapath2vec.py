@@ -12,8 +12,8 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.settings import Settings
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines import metapath2vec
+from diffmg.methods.baselines._base import starts_of
 from diffmg.methods.baselines._paths import paths_by_target
-from diffmg.methods.baselines._stacked import starts_of
 from diffmg.methods.baselines.metapath2vec import (
     Metapath2Vec,
     noise_distribution,

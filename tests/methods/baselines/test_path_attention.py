@@ -5,10 +5,11 @@ import re
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from diffmg.core.method import MethodSpec
 from diffmg.core.settings import Settings
-from diffmg.methods.baselines._path_attention import OnlyPath, Receivers, SemanticAttention, semantic_attention
+from diffmg.methods.baselines._path_attention import Receivers, SemanticAttention, Tower
 
 
 def draw(*shape: int) -> torch.Tensor:
@@ -71,8 +72,7 @@ def test_semantic_attention_is_its_formula():
 
 
 def test_one_path_needs_no_attention():
-    only = semantic_attention(1, 3, 7, torch.Generator())
-    assert isinstance(only, OnlyPath)
+    only = Tower([nn.Identity()], 3, 7, torch.Generator())
     assert not list(only.parameters())
     state = draw(4, 3)
-    assert only([state]) is state
+    assert only(state) is state

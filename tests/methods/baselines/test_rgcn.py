@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from baseline_checks import PROBLEMS, SETTINGS, assert_same_with_gradients, double, heads, labelled, projected
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
-from diffmg.methods.baselines._reach import relations_by_layer
-from diffmg.methods.baselines.rgcn import RGCN, mean_over_neighbours
+from diffmg.methods.baselines._reach import mean_over_neighbours, relations_by_layer
+from diffmg.methods.baselines.rgcn import RGCN
 from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
 from oracle import adjacency

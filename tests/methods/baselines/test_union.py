@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 
 from baseline_checks import dense_union
-from diffmg.methods.baselines._union import rows_of_types, union
+from diffmg.methods.baselines._reach import rows_of_types, union
 from oracle import rows_of
 from small_networks import small_world
 from worlds import worlds

@@ -33,6 +33,11 @@ def first_picks(search: DiffMGSearch) -> list[Tensor]:
     return [e.pick(t.best(), start) for t, e in zip(search.towers, search.exploration, strict=True)]
 
 
+def weighted(search: DiffMGSearch, chosen: list[MetaGraph], picks: list[Tensor]) -> tuple[Tensor, ...]:
+    weights = [t.weights(p) for t, p in zip(search.towers, picks, strict=True)]
+    return search.model(search.problem.graph, chosen, weights)
+
+
 def metagraphs_of(search: DiffMGSearch, picks: list[Tensor]) -> list[MetaGraph]:
     return [t.metagraph(p) for t, p in zip(search.towers, picks, strict=True)]
 
@@ -116,7 +121,7 @@ def test_gradient_of_lambda_is_that_of_the_sampled_alpha_by_the_chain_rule(probl
     leaves = [t.weights(p).detach().requires_grad_() for t, p in zip(search.towers, picks, strict=True)]
     task, graph = search.problem.task, search.problem.graph
     by_alpha = torch.autograd.grad(task.loss(search.model(graph, metagraphs, leaves), "val"), leaves)
-    task.loss(search._weighted(metagraphs, picks), "val").backward()
+    task.loss(weighted(search, metagraphs, picks), "val").backward()
     for tower, pick, g in zip(search.towers, picks, by_alpha, strict=True):
         alpha = tower.alpha().detach()
         chosen = torch.nn.functional.one_hot(pick, alpha.shape[1])
@@ -137,7 +142,7 @@ def test_an_iteration_by_hand(problem):
     give_zeros(hand.model)
     weights.step()
     architecture = torch.optim.Adam([t.parameter for t in hand.towers], lr=options.arch_lr)
-    outputs = hand._weighted(metagraphs, picks)
+    outputs = weighted(hand, metagraphs, picks)
     val_loss = task.loss(outputs, "val")
     val_loss.backward()
     architecture.step()
@@ -181,7 +186,7 @@ def test_single_level_loss_is_that_of_the_union(classification):
     task = classification.task
     union = torch.cat([task.parts["train"], task.parts["val"]])
     picks = first_picks(hand)
-    outputs = hand._weighted(metagraphs_of(hand, picks), picks)
+    outputs = weighted(hand, metagraphs_of(hand, picks), picks)
     replace(task, parts={**task.parts, "train": union}).loss(outputs, "train").backward()
     give_zeros(hand.model)
     hand.optimizer.step()

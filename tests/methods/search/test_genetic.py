@@ -132,10 +132,10 @@ def test_a_link_with_one_candidate_stays():
 def test_towers_are_taken_apart_where_they_meet(recommendation, quick):
     search = started(recommendation, quick)
     first, second = search.spaces
-    genes = tuple(range(len(search.counts)))
-    parts = list(genetic.split(genes, search.spaces))
-    assert [len(p) for p in parts] == [len(first.candidates), len(second.candidates)]
-    assert parts[0] + parts[1] == genes
+    genes = tuple(count - 1 for count in search.counts)
+    middle = len(first.candidates)
+    assert middle + len(second.candidates) == len(genes)
+    assert search._metagraphs(genes) == (first.metagraph(genes[:middle]), second.metagraph(genes[middle:]))
 
 
 def test_depends_on_the_seed_alone(problem, counted, quick):

@@ -1,7 +1,5 @@
 """What a model holds of the network: moves with it, is copied with it, and is no part of its state."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Who chose what, as the network shows it."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -1,7 +1,5 @@
 """Attention along links as products of sparse matrices whose entries are learned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -11,35 +9,9 @@ import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from diffmg.methods.baselines._base import glorot
 from diffmg.methods.baselines._buffers import PairsBuffer
-from diffmg.methods.baselines._stacked import glorot
-from diffmg.nn.encoder import dropout
 from diffmg.tasks.pairs import Pairs
-
-
-class Attention(nn.Module):
-    """The parameters of one layer: W, and for every head a vector for the node and one for its neighbour."""
-
-    def __init__(self, dim: int, heads: int, generator: torch.Generator) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(glorot(dim, dim, generator=generator))
-        self.bias = nn.Parameter(torch.zeros(dim))
-        self.own = nn.Parameter(glorot(heads, dim // heads, 1, generator=generator))
-        self.other = nn.Parameter(glorot(heads, dim // heads, 1, generator=generator))
-
-    def forward(self, h: Tensor, links: Links, drop: Callable[[Tensor], Tensor]) -> Tensor:
-        """From (nodes, dim) to (nodes, dim); `drop` is what happens to the attention."""
-        x = self.heads_of(h)
-        attention = links.softmax(F.leaky_relu(self.logits(x, links), 0.2))
-        return links.gather(drop(attention), x) + self.bias
-
-    def heads_of(self, h: Tensor) -> Tensor:
-        """`h W`, (nodes, dim), as (heads, nodes, dim / heads)."""
-        return (h @ self.weight).view(len(h), len(self.own), -1).transpose(0, 1).contiguous()
-
-    def logits(self, x: Tensor, links: Links) -> Tensor:
-        """For every head and link, what its two ends say of it, (heads, links)."""
-        return links.of_ends((x @ self.own).squeeze(2), (x @ self.other).squeeze(2))
 
 
 class Links(nn.Module):
@@ -77,6 +49,31 @@ class Links(nn.Module):
         return z.view_as(x).transpose(0, 1).flatten(1)
 
 
+class Attention(nn.Module):
+    """The parameters of one layer: W, and for every head a vector for the node and one for its neighbour."""
+
+    def __init__(self, dim: int, heads: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(glorot(dim, dim, generator=generator))
+        self.bias = nn.Parameter(torch.zeros(dim))
+        self.own = nn.Parameter(glorot(heads, dim // heads, 1, generator=generator))
+        self.other = nn.Parameter(glorot(heads, dim // heads, 1, generator=generator))
+
+    def forward(self, h: Tensor, links: Links, drop: Callable[[Tensor], Tensor]) -> Tensor:
+        """From (nodes, dim) to (nodes, dim); `drop` is what happens to the attention."""
+        x = self.heads_of(h)
+        attention = links.softmax(F.leaky_relu(self.logits(x, links), 0.2))
+        return links.gather(drop(attention), x) + self.bias
+
+    def heads_of(self, h: Tensor) -> Tensor:
+        """`h W`, (nodes, dim), as (heads, nodes, dim / heads)."""
+        return (h @ self.weight).view(len(h), len(self.own), -1).transpose(0, 1).contiguous()
+
+    def logits(self, x: Tensor, links: Links) -> Tensor:
+        """For every head and link, what its two ends say of it, (heads, links)."""
+        return links.of_ends((x @ self.own).squeeze(2), (x @ self.other).squeeze(2))
+
+
 class _OfEnds(torch.autograd.Function):
     """Numbers looked up at both ends of every pair; their gradients are sums over the pairs of each row."""
 
@@ -96,8 +93,7 @@ class _OfEnds(torch.autograd.Function):
 class _Softmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, pairs: Pairs, rows: int) -> Tensor:
-        low = logits.new_full((rows,), -torch.inf)
-        top = low.scatter_reduce(0, pairs.left.long(), logits, "amax")
+        top = logits.new_full((rows,), -torch.inf).scatter_reduce(0, pairs.left.long(), logits, "amax")
         weights = (logits - top.index_select(0, pairs.left)).exp_()
         attention = weights.div_(_sums(weights, pairs, rows))
         ctx.pairs, ctx.rows = pairs, rows
@@ -152,10 +148,8 @@ def _matrix(weights: Tensor, pairs: Pairs, shape: tuple[int, int]) -> Tensor:
 
 def _transposed(weights: Tensor, pairs: Pairs, shape: tuple[int, int]) -> Tensor:
     """The transpose of that matrix, which has this shape."""
-    sorted_by_right = weights.index_select(0, pairs.by_right)
-    return torch.sparse_csr_tensor(
-        pairs.right_pointer, pairs.left_by_right, sorted_by_right, shape[::-1], check_invariants=False
-    )
+    pointer, columns, values = pairs.right_pointer, pairs.left_by_right, weights.index_select(0, pairs.by_right)
+    return torch.sparse_csr_tensor(pointer, columns, values, shape[::-1], check_invariants=False)
 
 
 def _blocks(pairs: Pairs, count: int) -> Pairs:
@@ -168,16 +162,6 @@ def _blocks(pairs: Pairs, count: int) -> Pairs:
     def pointer(table: Tensor) -> Tensor:
         return torch.cat([copies(table[:-1], links), table[-1:] * count])
 
-    return Pairs(
-        left=copies(pairs.left, lefts),
-        right=copies(pairs.right, rights),
-        left_pointer=pointer(pairs.left_pointer),
-        right_pointer=pointer(pairs.right_pointer),
-        by_right=copies(pairs.by_right, links),
-        left_by_right=copies(pairs.left_by_right, lefts),
-    )
-
-
-def dropping(share: float, generator: torch.Generator | None) -> Callable[[Tensor], Tensor]:
-    """Dropout of this share, or nothing for 0."""
-    return lambda attention: dropout(attention, share, generator) if share else attention
+    ends = copies(pairs.left, lefts), copies(pairs.right, rights)
+    pointers = pointer(pairs.left_pointer), pointer(pairs.right_pointer)
+    return Pairs(*ends, *pointers, copies(pairs.by_right, links), copies(pairs.left_by_right, lefts))

@@ -1,7 +1,5 @@
 """Attention of HAN and MAGNN: over the instances of one meta path, and over meta paths."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,10 +8,9 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from diffmg.graph.sparse import FixedMatrix
+from diffmg.methods.baselines._base import vectors
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._path_walks import Ints
-from diffmg.methods.baselines._stacked import vectors
 from diffmg.nn import Affine
 
 SLOPE = 0.2
@@ -21,7 +18,10 @@ SLOPE = 0.2
 
 
 class Receivers(nn.Module):
-    """Which node each instance belongs to: what it hands to its instances, and softmax means over them."""
+    """Which node each instance belongs to: what it hands to its instances, and softmax means over them.
+
+    Sparse products do both ways, so no gradient is a scattered sum, and all are the same in every run.
+    """
 
     alone: Tensor
 
@@ -34,13 +34,11 @@ class Receivers(nn.Module):
 
     def hand(self, x: Tensor) -> Tensor:
         """To each instance the row of its node, (instances, columns), from (nodes, columns)."""
-        handed: Tensor = _Hand.apply(x, self.instances.fixed)  # type: ignore[no-untyped-call]
-        return handed
+        return self.instances.fixed.T @ x
 
     def sums(self, x: Tensor) -> Tensor:
         """Over the instances of each node, (nodes, columns), from (instances, columns)."""
-        sums: Tensor = _Sums.apply(x, self.instances.fixed)  # type: ignore[no-untyped-call]
-        return sums
+        return self.instances.fixed @ x
 
     def means(self, scores: Tensor, states: Tensor, h: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
         """Means of a node's instances weighted by softmax of their scores; where it has none, what it has in `h`.
@@ -55,39 +53,8 @@ class Receivers(nn.Module):
     def _highest(self, scores: Tensor) -> Tensor:
         """Of the scores of each node's instances, (nodes, heads)."""
         lowest = scores.new_full((len(self.alone), scores.shape[1]), -torch.inf)
-        place = _rows(self.instances.fixed).long().unsqueeze(1).expand_as(scores)
-        return lowest.scatter_reduce(0, place, scores, "amax")
-
-
-class _Hand(torch.autograd.Function):
-    """Rows looked up; the gradient is a sparse product: no scattered sums, so it is fast, and the same in every run."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, instances: FixedMatrix) -> Tensor:
-        ctx.instances = instances
-        return x.index_select(0, _rows(instances))
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
-        return ctx.instances.forward @ grad_outputs[0], None
-
-
-class _Sums(torch.autograd.Function):
-    """The other way round."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, instances: FixedMatrix) -> Tensor:
-        ctx.instances = instances
-        return instances.forward @ x
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
-        return grad_outputs[0].index_select(0, _rows(ctx.instances)), None
-
-
-def _rows(instances: FixedMatrix) -> Tensor:
-    """The node of each instance, its only entry."""
-    return instances.backward.col_indices()
+        node = self.instances.get_buffer("backward_columns").long()
+        return lowest.scatter_reduce(0, node.unsqueeze(1).expand_as(scores), scores, "amax")
 
 
 def marks(columns: Ints, count: int) -> sp.csr_matrix:
@@ -111,14 +78,20 @@ class SemanticAttention(nn.Module):
         return (scores.softmax(dim=0).view(-1, 1, 1) * stacked).sum(dim=0)
 
 
-class OnlyPath(nn.Module):
-    """What stands for attention over meta paths where there is one: nothing to weigh, nothing to learn."""
+class Tower(nn.Module):
+    """For one target type, attention along each of its meta paths, then over the paths where there are several."""
 
-    def forward(self, states: Sequence[Tensor]) -> Tensor:
-        """The state of the path."""
-        return states[0]
+    def __init__(
+        self, along: Sequence[nn.Module], dim: int, width: int, draw: torch.Generator, own_map: bool = False
+    ) -> None:
+        """`width`: of the attention over paths; `own_map`: whether a linear map follows."""
+        super().__init__()
+        self.along = nn.ModuleList(along)
+        self.across = SemanticAttention(dim, width, draw) if len(along) > 1 else None
+        self.output = Affine(dim, dim, draw) if own_map else nn.Identity()
 
-
-def semantic_attention(paths: int, dim: int, width: int, generator: torch.Generator) -> nn.Module:
-    """Attention over so many meta paths."""
-    return OnlyPath() if paths == 1 else SemanticAttention(dim, width, generator)
+    def forward(self, *inputs: Any) -> Tensor:
+        """Representations, (nodes, dim), from what the attention along a path takes."""
+        states = [attention(*inputs) for attention in self.along]
+        z: Tensor = self.output(states[0] if self.across is None else self.across(states))
+        return z

@@ -4,8 +4,6 @@ All go against the messages, from the node that receives them to the one whose m
 this is the same as going with them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import cycle, islice
 
@@ -41,11 +39,9 @@ def walk(matrices: Sequence[sp.csr_matrix], starts: Ints, steps: int, rng: np.ra
 
 
 def _step(matrix: sp.csr_matrix, nodes: Ints, rng: np.random.Generator) -> Ints:
-    first = matrix.indptr[nodes].astype(np.int64)
     degree = np.where(nodes >= 0, np.diff(matrix.indptr)[nodes], 0)
-    place = first + (rng.random(len(nodes)) * degree).astype(np.int64)
-    found = np.full(len(nodes), -1, np.int64)
-    alive = degree > 0
+    place = matrix.indptr[nodes].astype(np.int64) + (rng.random(len(nodes)) * degree).astype(np.int64)
+    found, alive = np.full(len(nodes), -1, np.int64), degree > 0
     found[alive] = matrix.indices[place[alive]]
     return found
 
@@ -59,16 +55,13 @@ def neighbours(
     """
     matrices = chain(graph, path)
     count = matrices[0].shape[0]
-    own = np.arange(count)
-    composed = product(matrices, most_pairs)
-    if composed is not None:
-        rows, columns = composed.nonzero()
-    else:
-        rows = own.repeat(sampled)
+    linked = product(matrices, most_pairs)
+    if linked is None:
+        rows = np.arange(count).repeat(sampled)
         columns = walk(matrices, rows, len(matrices), rng)[:, -1]
         rows, columns = rows[columns >= 0], columns[columns >= 0]
-    rows, columns = np.concatenate([rows, own]), np.concatenate([columns, own])
-    linked = sp.csr_matrix((np.ones(len(rows), bool), (rows, columns)), (count, count))
+        linked = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), (count, count))
+    linked = sp.csr_matrix(linked + sp.identity(count, dtype=np.float32, format="csr"))
     linked.sort_indices()
     rows, columns = linked.nonzero()
     return rows.astype(np.int64), columns.astype(np.int64)
@@ -97,13 +90,12 @@ def instances(graph: HeteroGraph, path: MetaPath, sampled: int, rng: np.random.G
     """
     matrices = chain(graph, path)
     counts = _completions(path, matrices)
-    own = np.arange(len(counts[0]))
-    few = counts[0] <= sampled
-    ends = np.cumsum(counts[0] * few)
-    ranks = np.arange(ends[-1]) - (ends - counts[0] * few).repeat(counts[0] * few)
-    drawn = own[~few].repeat(sampled)
+    own, few = np.arange(len(counts[0])), np.where(counts[0] <= sampled, counts[0], 0)
+    ends = np.cumsum(few)
+    ranks = np.arange(ends[-1]) - (ends - few).repeat(few)
+    drawn = own[counts[0] > sampled].repeat(sampled)
     draws = rng.integers(0, counts[0][drawn])
-    pairs = np.stack([np.r_[own.repeat(counts[0] * few), drawn], np.r_[ranks, draws]])
+    pairs = np.stack([np.r_[own.repeat(few), drawn], np.r_[ranks, draws]])
     starts, ranks = np.unique(pairs, axis=1)
     return _unranked(matrices, counts, starts, ranks)[:, ::-1].copy()
 

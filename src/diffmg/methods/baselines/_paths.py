@@ -1,23 +1,47 @@
 """Meta paths: given in words, usual in the literature, or derived from the schema."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import scipy.sparse as sp
 
-from diffmg.core import DiffmgError, MetaPath, Relation, Schema
+from diffmg.core import Count, DiffmgError, MetaPath, Relation, Schema, Settings
 from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._base import Baseline
+from diffmg.tasks.problem import Problem
 
 MOST_PATHS = 16
 """Meta paths derived for one target type, the shortest first."""
 ARROW = re.compile(r"\s+-(?:|([^>]+?)-)>\s+")
 FORM = "'user -> item -> user', or 'user -buys-> item -bought_by-> user' where relations must be named"
+
+
+@dataclass(frozen=True)
+class AlongPaths(Baseline):
+    """Takes meta paths as an option."""
+
+    paths: tuple[str, ...] = ()
+    """Meta paths such as `author -> paper -> author`; none: those usual for the schema, or derived from it."""
+    longest: Count = 4
+    """Relations a derived meta path has at most."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", path_texts(self.paths))
+        super().__post_init__()
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also meta paths must lead to every target type."""
+        super().check(problem, settings)
+        self.by_target(problem)
+
+    def by_target(self, problem: Problem) -> dict[str, tuple[MetaPath, ...]]:
+        """The meta paths of every target type."""
+        return paths_by_target(problem.graph, problem.task.target_types, self.paths, self.longest)
 
 
 def path_texts(paths: object) -> tuple[str, ...]:
@@ -126,7 +150,7 @@ def reverses_of(graph: HeteroGraph) -> dict[Relation, Relation]:
     for relation, matrix in edges.items():
         flipped = sp.csr_matrix(matrix.T)
         for other, partner in edges.items():
-            if (other.source, other.target) == (relation.target, relation.source) and _same(flipped, partner):
+            if (other.source, other.target) == (relation.target, relation.source) and not (flipped != partner).nnz:
                 found[relation] = other
                 break
     return found
@@ -140,10 +164,6 @@ def pattern(graph: HeteroGraph, relation: Relation) -> sp.csr_matrix:
     return matrix
 
 
-def _same(a: sp.csr_matrix, b: sp.csr_matrix) -> bool:
-    return bool(a.nnz == b.nnz and (a != b).nnz == 0)
-
-
 def symmetric_paths(
     schema: Schema, reverses: Mapping[Relation, Relation], target: str, longest: int
 ) -> tuple[MetaPath, ...]:
@@ -155,24 +175,19 @@ def symmetric_paths(
     found: list[MetaPath] = []
     halves: list[MetaPath] = [()]
     for length in range(longest // 2 + 1):
+        longer: list[MetaPath] = []
         for half in halves:
-            back = tuple(reverses[r] for r in reversed(half))
-            if half and reverses[half[-1]] != half[-1]:
+            end, back = half[-1].target if half else target, tuple(reverses[r] for r in reversed(half))
+            if half and back[0] != half[-1]:
                 found.append(half + back)
+            leaving = [r for r in schema.relations if r.source == end and r in reverses]
             if 2 * length < longest:
-                end = half[-1].target if half else target
-                middles = [r for r in schema.relations if r.source == end and reverses.get(r) == r and r not in half]
-                found += [(*half, middle, *back) for middle in middles]
-        halves = [(*half, r) for half in halves for r in _onward(schema, reverses, half, target)]
+                found += [(*half, r, *back) for r in leaving if reverses[r] == r and r not in half]
+            longer += [(*half, r) for r in leaving if not half or r != back[0]]
+        halves = longer
         if len(found) >= MOST_PATHS:
             break
     return tuple(sorted(found, key=len)[:MOST_PATHS])
-
-
-def _onward(schema: Schema, reverses: Mapping[Relation, Relation], half: MetaPath, target: str) -> tuple[Relation, ...]:
-    end = half[-1].target if half else target
-    back = reverses[half[-1]] if half else None
-    return tuple(r for r in schema.relations if r.source == end and r in reverses and r != back)
 
 
 def closed_paths(schema: Schema, target: str, longest: int) -> tuple[MetaPath, ...]:

@@ -1,10 +1,13 @@
-"""Which node types and relations can matter to the target types."""
-
-from __future__ import annotations
+"""What can matter to the target types, and the network with its types forgotten."""
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+import scipy.sparse as sp
+
 from diffmg.core import Relation, Schema
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._base import starts_of
 
 
 def types_within(schema: Schema, targets: Sequence[str], hops: int) -> tuple[str, ...]:
@@ -34,3 +37,31 @@ def relations_by_layer(
         found.append(tuple(r for r in relations if r.target in live))
         live |= {r.source for r in found[-1]}
     return found[::-1]
+
+
+def union(graph: HeteroGraph) -> sp.csr_matrix:
+    """1 where any relation links two different nodes in either direction; nodes numbered together, (N, N)."""
+    count = sum(graph.num_nodes.values())
+    starts = starts_of(graph)
+    shifts = {r: np.array([[starts[r.source]], [starts[r.target]]]) for r in graph.schema.relations}
+    edges = np.concatenate([graph.edge_index(r) + shift for r, shift in shifts.items()], axis=1)
+    sources, targets = edges[:, edges[0] != edges[1]]
+    matrix = sp.csr_matrix((np.ones(len(sources)), (targets, sources)), shape=(count, count))
+    either = sp.csr_matrix(matrix + matrix.T)
+    either.data[:] = 1.0
+    return either
+
+
+def rows_of_types(matrix: sp.csr_matrix, graph: HeteroGraph, types: Sequence[str]) -> sp.csr_matrix:
+    """Rows and columns of these types out of a matrix of all nodes."""
+    starts = starts_of(graph)
+    rows = np.concatenate([np.arange(starts[t], starts[t] + graph.num_nodes[t]) for t in types])
+    return sp.csr_matrix(matrix[rows][:, rows])
+
+
+def mean_over_neighbours(adjacency: sp.csr_matrix) -> sp.csr_matrix:
+    """Rows divided by their sums; a row without weight stays empty."""
+    matrix = adjacency.copy()
+    matrix.eliminate_zeros()
+    total = np.asarray(matrix.sum(axis=1)).ravel()
+    return sp.csr_matrix(sp.diags(1 / np.where(total > 0, total, 1)) @ matrix)

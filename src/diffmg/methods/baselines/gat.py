@@ -1,8 +1,7 @@
 """Graph attention on the network with its types forgotten (Velickovic et al., ICLR 2018, arXiv 1710.10903)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,11 +12,9 @@ from torch import Tensor, nn
 
 from diffmg.core import METHODS, Count, Fraction, Settings
 from diffmg.engine.randomness import generator as seeded
-from diffmg.methods.baselines._base import Baseline
-from diffmg.methods.baselines._links import Attention, Links, dropping
-from diffmg.methods.baselines._reach import types_within
-from diffmg.methods.baselines._stacked import StackedModel
-from diffmg.methods.baselines._union import rows_of_types, union
+from diffmg.methods.baselines._base import Baseline, StackedModel
+from diffmg.methods.baselines._links import Attention, Links
+from diffmg.methods.baselines._reach import rows_of_types, types_within, union
 from diffmg.tasks.problem import Problem
 
 
@@ -28,8 +25,8 @@ class GAT(Baseline):
 
     Neighbours are those of `gcn`. The heads share `dim` columns and are concatenated, in the last layer too (the
     original averages there); LeakyReLU has slope 0.2, ELU stands between layers, and dropout falls on the input of
-    every layer. Left out: residual connections, which the original has for one data set. PyG's layer is not used: its
-    dropout draws from a global stream, and it keeps a row of `dim` numbers for every edge.
+    every layer. Left out: residual connections, which the original has for one data set. PyG's layer would draw dropout
+    from a global stream and keep `dim` numbers for every edge.
     """
 
     layers: Count = 4
@@ -40,11 +37,8 @@ class GAT(Baseline):
     summary = "graph attention, types forgotten (Velickovic et al. 2018)"
     tunable: ClassVar = {"layers": (2, 3, 4), "heads": (1, 4, 8)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        return _Network(self, problem, settings, seed)
 
-
+@GAT.builds
 class _Network(StackedModel):
     def __init__(self, options: GAT, problem: Problem, settings: Settings, seed: int) -> None:
         types = types_within(problem.graph.schema, problem.task.target_types, options.layers)
@@ -52,14 +46,13 @@ class _Network(StackedModel):
         near = rows_of_types(union(problem.graph), problem.graph, types)
         looped = (near + sp.identity(near.shape[0], format="csr")).tocoo()
         self.links = Links(np.stack([looped.row, looped.col], axis=1), near.shape[0], options.heads)
-        self.attention_dropout = options.attention_dropout
-        draw = seeded("cpu", seed, "layers")
+        self.attention_dropout, draw = options.attention_dropout, seeded("cpu", seed, "layers")
         self.layers = nn.ModuleList(Attention(settings.dim, options.heads, draw) for _ in range(options.layers))
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """All nodes at once."""
-        for number, layer in enumerate(self.layers):
-            if number > 0:
-                h = self.drop(F.elu(h), generator)
-            h = layer(h, self.links, dropping(self.attention_dropout if self.training else 0, generator))
+        drop = partial(self.drop, generator=generator, share=self.attention_dropout)
+        h = self.layers[0](h, self.links, drop)
+        for layer in self.layers[1:]:
+            h = layer(self.drop(F.elu(h), generator), self.links, drop)
         return h

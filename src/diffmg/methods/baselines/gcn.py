@@ -1,7 +1,5 @@
 """Graph convolution on the network with its types forgotten (Kipf and Welling, ICLR 2017, arXiv 1609.02907)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,11 +9,9 @@ from torch import Tensor, nn
 from diffmg.core import METHODS, Count, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.sparse import FixedMatrix, symmetric_normalised
-from diffmg.methods.baselines._base import Baseline
+from diffmg.methods.baselines._base import Baseline, StackedModel, glorot
 from diffmg.methods.baselines._buffers import SparseBuffer
-from diffmg.methods.baselines._reach import types_within
-from diffmg.methods.baselines._stacked import StackedModel, glorot
-from diffmg.methods.baselines._union import rows_of_types, union
+from diffmg.methods.baselines._reach import rows_of_types, types_within, union
 from diffmg.tasks.problem import Problem
 
 
@@ -24,9 +20,8 @@ from diffmg.tasks.problem import Problem
 class GCN(Baseline):
     """Projection per type, then `layers` times `D^-1/2 (A + I) D^-1/2 H W + b`, with ReLU and dropout between them.
 
-    A is 1 where any relation links two different nodes, in either direction: relations, directions and weights are
-    forgotten. A fixed sparse product does it; there is nothing a PyG layer would add. Left out: the penalty on the
-    first layer's weights alone (the optimiser's weight decay is on all) and the cache of features times A.
+    A is 1 where any relation links two different nodes, in either direction; weights are forgotten too. Left out: the
+    penalty on the first layer's weights alone (weight decay is on all) and the cache of features times A.
     """
 
     layers: Count = 4
@@ -34,11 +29,8 @@ class GCN(Baseline):
     summary = "graph convolution, types forgotten (Kipf and Welling 2017)"
     tunable: ClassVar = {"layers": (2, 3, 4)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        return _Network(self, problem, settings, seed)
 
-
+@GCN.builds
 class _Network(StackedModel):
     def __init__(self, options: GCN, problem: Problem, settings: Settings, seed: int) -> None:
         graph = problem.graph
@@ -50,10 +42,10 @@ class _Network(StackedModel):
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """All nodes at once."""
-        for number, layer in enumerate(self.layers):
-            if number > 0:
-                h = self.drop(torch.relu(h), generator)
-            h = layer(h, self.propagation.fixed)
+        matrix = self.propagation.fixed
+        h = self.layers[0](h, matrix)
+        for layer in self.layers[1:]:
+            h = layer(self.drop(torch.relu(h), generator), matrix)
         return h
 
 

@@ -1,7 +1,5 @@
 """GTN: softly chosen relations, one after another, make meta paths of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,10 +10,9 @@ from torch import Tensor, nn
 from diffmg.core import METHODS, Count, Positive, Relation, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.sparse import FixedMatrix
-from diffmg.methods.baselines._base import Baseline
+from diffmg.methods.baselines._base import Baseline, StackedModel
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._reach import reaching
-from diffmg.methods.baselines._stacked import StackedModel
 from diffmg.nn import Affine
 from diffmg.tasks.problem import Problem
 
@@ -35,9 +32,8 @@ class GTN(Baseline):
     never formed: the chain is applied to `X W` and to a column of ones, which gives D. Since D cancels any factor of a
     Q, leaving relations that cannot reach a target out of the softmax changes nothing.
 
-    Not as in the paper: features go through a projection per type first, as they do in every method here. The choices
-    are shared by users and items where there are two target types. The authors' program may learn choices at a hundred
-    times the rate of all else, falling with every epoch; here the factor is an option and stays.
+    Not as in the paper: features first go through a projection per type; users and items share choices. The authors'
+    program may learn choices at a hundred times the rate of all else, falling; here the factor is an option and stays.
     """
 
     channels: Count = 2
@@ -49,11 +45,8 @@ class GTN(Baseline):
     summary = "softly chosen relations chained to meta paths (Yun et al. 2019)"
     tunable: ClassVar = {"hops": (2, 3, 4), "choice_rate": (1.0, 10.0, 100.0)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        return _Network(self, problem, settings, seed)
 
-
+@GTN.builds
 class _Network(StackedModel):
     """Target types come first among the types, so that their rows are all that `encode` must give."""
 
@@ -68,8 +61,7 @@ class _Network(StackedModel):
         steps = [(level, rs) for level, rs in zip(levels[1:], relations, strict=True) if rs]
         self.hops = nn.ModuleList(_Hop(types, rs, options, draw) for types, rs in steps)
         self.transform = Affine(settings.dim, settings.dim, draw)
-        self.channels = options.channels
-        self.mix = Affine(options.channels * settings.dim, settings.dim, draw)
+        self.channels, self.mix = options.channels, Affine(options.channels * settings.dim, settings.dim, draw)
         self.activate = nn.ReLU() if problem.task.outputs else nn.Identity()
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:

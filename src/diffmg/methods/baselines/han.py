@@ -7,10 +7,9 @@ pairs than `most_pairs`, each node attends to a sample of its neighbours drawn o
 recommendation there is one such network for users and one for items.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -20,11 +19,11 @@ from torch import Tensor, nn
 
 from diffmg.core import METHODS, Bounds, Count, Settings, derive_seed
 from diffmg.engine.randomness import generator as seeded
-from diffmg.methods.baselines._along_paths import AlongPaths
+from diffmg.methods.baselines._base import StackedModel, vectors
 from diffmg.methods.baselines._links import Links
-from diffmg.methods.baselines._path_attention import SLOPE, semantic_attention
+from diffmg.methods.baselines._path_attention import SLOPE, Tower
 from diffmg.methods.baselines._path_walks import neighbours
-from diffmg.methods.baselines._stacked import StackedModel, vectors
+from diffmg.methods.baselines._paths import AlongPaths
 from diffmg.tasks.problem import Problem
 
 
@@ -44,11 +43,8 @@ class HAN(AlongPaths):
     summary = "attention over neighbours along meta paths, then over the paths"
     tunable: ClassVar = {"heads": (1, 2, 4, 8)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        return _Network(self, problem, settings, seed)
 
-
+@HAN.builds
 class _Network(StackedModel):
     def __init__(self, options: HAN, problem: Problem, settings: Settings, seed: int) -> None:
         super().__init__(problem, settings, seed, types=problem.task.target_types)
@@ -56,35 +52,18 @@ class _Network(StackedModel):
         draw, rng = seeded("cpu", seed, "layers"), np.random.default_rng(derive_seed(seed, "neighbours"))
         self.towers = nn.ModuleList()
         for target in self.targets:
-            count = problem.graph.num_nodes[target]
-            links = []
+            along = []
             for path in paths[target]:
                 pairs = neighbours(problem.graph, path, options.most_pairs, options.sampled, rng)
-                links.append(Links(np.stack(pairs, axis=1), count, options.heads))
-            self.towers.append(Tower(links, settings.dim, options.attention_dim, draw))
+                links = Links(np.stack(pairs, axis=1), problem.graph.num_nodes[target], options.heads)
+                along.append(NodeAttention(links, settings.dim, draw))
+            self.towers.append(Tower(along, settings.dim, options.attention_dim, draw))
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """Each target type by itself."""
-
-        def drop(weights: Tensor) -> Tensor:
-            return self.drop(weights, generator)
-
+        drop = partial(self.drop, generator=generator)
         towers = zip(self.towers, self.targets, strict=True)
         return torch.cat([tower(self.rows(h, target), drop) for tower, target in towers])
-
-
-class Tower(nn.Module):
-    """Both attentions for one target type."""
-
-    def __init__(self, links: list[Links], dim: int, width: int, draw: torch.Generator) -> None:
-        super().__init__()
-        self.along = nn.ModuleList(NodeAttention(one, dim, draw) for one in links)
-        self.across = semantic_attention(len(links), dim, width, draw)
-
-    def forward(self, h: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
-        """Representations from projected features, both (nodes, dim)."""
-        z: Tensor = self.across([attention(h, drop) for attention in self.along])
-        return z
 
 
 class NodeAttention(nn.Module):

@@ -1,7 +1,5 @@
 """HGT: attention whose maps depend on the types of both ends and on the relation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,11 +14,10 @@ from torch import Tensor, nn
 from diffmg.core import METHODS, Count, Relation, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import Baseline
+from diffmg.methods.baselines._base import Baseline, StackedModel, glorot, starts_of
 from diffmg.methods.baselines._buffers import PairsBuffer
 from diffmg.methods.baselines._links import weighted_sums
 from diffmg.methods.baselines._reach import reaching
-from diffmg.methods.baselines._stacked import StackedModel, glorot
 from diffmg.nn import Affine
 from diffmg.nn.affine import affine
 from diffmg.tasks.pairs import Pairs
@@ -49,11 +46,8 @@ class HGT(Baseline):
     summary = "transformer with maps per type and relation (Hu et al. 2020)"
     tunable: ClassVar = {"layers": (1, 2, 3, 4), "heads": (1, 4, 8)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        return _Network(self, problem, settings, seed)
 
-
+@HGT.builds
 class _Network(StackedModel):
     """Target types come first among the types, so that their rows are all that `encode` must give."""
 
@@ -106,8 +100,8 @@ class _Layer(nn.Module):
         queries = [m(states[t]) for m, t in zip(self.queries, self.reached, strict=True)]
         keys = self._sent(states, self.keys, self.attention * self.prior * self.width**-0.5)
         values = self._sent(states, self.values, self.messages)
-        by_head = [x.view(-1, self.width) for x in (torch.cat(queries), keys, values)]
-        sums = attend(by_head[0], by_head[1], by_head[2], self.edges.pairs)
+        shape = (-1, self.width)
+        sums = attend(torch.cat(queries).view(shape), keys.view(shape), values.view(shape), self.edges.pairs)
         parts = F.gelu(sums.view(-1, keys.shape[1])).split_with_sizes([len(q) for q in queries])
         after = dict(states)
         ends = zip(self.reached, parts, self.outputs, self.norms, self.gates.sigmoid(), strict=True)
@@ -122,11 +116,8 @@ class _Layer(nn.Module):
         """
         blocks = matrices.movedim(1, 3).diag_embed(dim1=1, dim2=3).flatten(3).flatten(1, 2)
         of_type = dict(zip(self.sources, maps, strict=True))
-        sent = []
-        for r, block in zip(self.relations, blocks, strict=True):
-            m = of_type[r.source]
-            sent.append(affine(states[r.source], m.weight @ block, m.bias @ block))
-        return torch.cat(sent)
+        ends = [(states[r.source], of_type[r.source]) for r in self.relations]
+        return torch.cat([affine(h, m.weight @ b, m.bias @ b) for (h, m), b in zip(ends, blocks, strict=True)])
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, edges: Pairs) -> Tensor:
@@ -150,8 +141,7 @@ def _maps(types: Sequence[str], dim: int, draw: torch.Generator) -> nn.ModuleLis
 
 def _edges(graph: HeteroGraph, relations: Sequence[Relation], reached: Sequence[str], heads: int) -> Pairs:
     """All edges as pairs of target row, by type, and source row, by relation, for every head of these rows."""
-    starts = dict(zip(reached, np.cumsum([0, *(graph.num_nodes[t] for t in reached)]), strict=False))
-    pairs, sources = [], 0
+    starts, pairs, sources = starts_of(graph, reached), [], 0
     for relation in relations:
         source, target = graph.edge_index(relation)
         pairs.append(np.stack([target + starts[relation.target], source + sources], axis=1))

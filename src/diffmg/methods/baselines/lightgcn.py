@@ -1,7 +1,5 @@
 """LightGCN: learned vectors spread over the graph of users and items."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,13 +11,10 @@ from torch import Tensor, nn
 from diffmg.core import METHODS, Count, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import Baseline
+from diffmg.methods.baselines._base import Baseline, spread
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.methods.baselines._choices import observed_choices
 from diffmg.tasks.problem import Problem
-
-SPREAD = 0.1
-"""Standard deviation of the vectors' entries at the start, as in the authors' program."""
 
 
 @METHODS.add("lightgcn")
@@ -38,34 +33,23 @@ class LightGCN(Baseline):
     towers: ClassVar = (2,)
     tunable: ClassVar = {"layers": (1, 2, 3, 4)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        matrix = both_sides_normalised(observed_choices(problem))
-        return _Network(matrix, self.layers, settings.dim, seed)
 
-
+@LightGCN.builds
 class _Network(nn.Module):
-    def __init__(self, matrix: sp.csr_matrix, layers: int, dim: int, seed: int) -> None:
+    def __init__(self, options: LightGCN, problem: Problem, settings: Settings, seed: int) -> None:
         super().__init__()
-        self.matrix, self.layers = SparseBuffer(matrix), layers
-        draw = seeded("cpu", seed, "parameters")
-        self.user = nn.Parameter(torch.empty(matrix.shape[0], dim).normal_(0, SPREAD, generator=draw))
-        self.item = nn.Parameter(torch.empty(matrix.shape[1], dim).normal_(0, SPREAD, generator=draw))
+        matrix, draw = both_sides_normalised(observed_choices(problem)), seeded("cpu", seed, "parameters")
+        self.matrix, self.layers = SparseBuffer(matrix), options.layers
+        self.user, self.item = (spread(rows, settings.dim, draw) for rows in matrix.shape)
 
-    def forward(
-        self,
-        graph: HeteroGraph,  # noqa: ARG002
-        generator: torch.Generator | None = None,  # noqa: ARG002
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Representations of users and of items, `dim` columns each."""
         matrix = self.matrix.fixed
-        user: list[Tensor] = [self.user]
-        item: list[Tensor] = [self.item]
+        states: list[tuple[Tensor, Tensor]] = [(self.user, self.item)]
         for _ in range(self.layers):
-            ahead = matrix @ item[-1], matrix.T @ user[-1]
-            user.append(ahead[0])
-            item.append(ahead[1])
-        return torch.stack(user).mean(dim=0), torch.stack(item).mean(dim=0)
+            user, item = states[-1]
+            states.append((matrix @ item, matrix.T @ user))
+        return tuple(torch.stack(side).mean(dim=0) for side in zip(*states, strict=True))
 
 
 def both_sides_normalised(choices: sp.csr_matrix) -> sp.csr_matrix:

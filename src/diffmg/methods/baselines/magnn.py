@@ -12,10 +12,10 @@ at most `sampled` per node and path, drawn once; a node that has no instance of 
 there. Left out: the encoders by mean and by a linear map, mini-batches.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from typing import ClassVar
 
 import numpy as np
@@ -26,13 +26,11 @@ from torch import Tensor, nn
 from diffmg.core import METHODS, Count, DiffmgError, MetaPath, Relation, Settings, derive_seed
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._along_paths import AlongPaths
+from diffmg.methods.baselines._base import StackedModel, vectors
 from diffmg.methods.baselines._buffers import SparseBuffer
-from diffmg.methods.baselines._path_attention import SLOPE, Receivers, marks, semantic_attention
+from diffmg.methods.baselines._path_attention import SLOPE, Receivers, Tower, marks
 from diffmg.methods.baselines._path_walks import Ints, instances
-from diffmg.methods.baselines._paths import reverses_of
-from diffmg.methods.baselines._stacked import StackedModel, vectors
-from diffmg.nn import Affine
+from diffmg.methods.baselines._paths import AlongPaths, reverses_of
 from diffmg.tasks.problem import Problem
 
 Turn = tuple[int, int]
@@ -59,39 +57,30 @@ class MAGNN(AlongPaths):
         if settings.dim % 2:
             raise DiffmgError(f"`dim` must be even, since states are complex numbers, but got dim={settings.dim}")
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        return _Network(self, self.by_target(problem), problem, settings, seed)
 
-
+@MAGNN.builds
 class _Network(StackedModel):
-    def __init__(
-        self, options: MAGNN, paths: Mapping[str, tuple[MetaPath, ...]], problem: Problem, settings: Settings, seed: int
-    ) -> None:
-        targets, relations = problem.task.target_types, _used(paths)
+    def __init__(self, options: MAGNN, problem: Problem, settings: Settings, seed: int) -> None:
+        graph, targets, paths = problem.graph, problem.task.target_types, options.by_target(problem)
+        relations = {r for own in paths.values() for path in own for r in path}
         others = {end for r in relations for end in (r.source, r.target)} - set(targets)
         super().__init__(problem, settings, seed, types=[*targets, *sorted(others)])
         draw, rng = seeded("cpu", seed, "layers"), np.random.default_rng(derive_seed(seed, "instances"))
-        turns = turns_of(problem.graph, relations)
-        count = 1 + max(row for row, _ in turns.values())
-        self.phases = nn.Parameter(torch.empty(count, settings.dim // 2).uniform_(-np.pi, np.pi, generator=draw))
+        turns = turns_of(graph, relations)
+        kinds = 1 + max(row for row, _ in turns.values())
+        self.phases = nn.Parameter(torch.empty(kinds, settings.dim // 2).uniform_(-np.pi, np.pi, generator=draw))
         self.towers = nn.ModuleList()
         for target in targets:
-            found = [instances(problem.graph, path, options.sampled, rng) for path in paths[target]]
-            encoders = [
-                Rotation(path, nodes, problem.graph.num_nodes, [turns[r] for r in path])
-                for path, nodes in zip(paths[target], found, strict=True)
-            ]
+            along = []
+            for path in paths[target]:
+                rotation = Rotation(path, instances(graph, path, options.sampled, rng), graph.num_nodes, turns)
+                along.append(InstanceAttention(rotation, settings.dim, options.heads, draw))
             own_map = problem.task.outputs == 0
-            self.towers.append(Tower(encoders, settings.dim, options, own_map, draw))
+            self.towers.append(Tower(along, settings.dim, options.attention_dim, draw, own_map))
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """Rows of the target types, which are numbered first."""
-
-        def drop(weights: Tensor) -> Tensor:
-            return self.drop(weights, generator)
-
-        by_type = {t: self.rows(h, t) for t in self.types}
+        by_type, drop = {t: self.rows(h, t) for t in self.types}, partial(self.drop, generator=generator)
         return torch.cat([tower(by_type, self.phases, drop) for tower in self.towers])
 
 
@@ -100,12 +89,13 @@ class Rotation(nn.Module):
 
     shares: Tensor
 
-    def __init__(self, path: MetaPath, nodes: Ints, counts: Mapping[str, int], turns: Sequence[Turn]) -> None:
+    def __init__(self, path: MetaPath, nodes: Ints, counts: Mapping[str, int], turns: Mapping[Relation, Turn]) -> None:
         """`nodes`: instances in rows, in the order messages take them; `counts`: nodes of each type."""
         super().__init__()
         self.types = (path[0].source, *(r.target for r in path))
-        shares = np.zeros((len(self.types), 1 + max(row for row, _ in turns)), np.float32)
-        for place, (row, sign) in enumerate(turns):
+        shares = np.zeros((len(self.types), 1 + max(turns[r][0] for r in path)), np.float32)
+        for place, relation in enumerate(path):
+            row, sign = turns[relation]
             shares[: place + 1, row] += sign
         self.register_buffer("shares", torch.from_numpy(shares), persistent=False)
         sizes = [counts[t] for t in self.types]
@@ -117,23 +107,6 @@ class Rotation(nn.Module):
         angles = self.shares @ phases[: self.shares.shape[1]]
         turned = [rotate(by_type[t], angle) for t, angle in zip(self.types, angles, strict=True)]
         return torch.cat(turned) / len(turned)
-
-
-class Tower(nn.Module):
-    """Attention over instances and over meta paths for one target type."""
-
-    def __init__(
-        self, encoders: Sequence[Rotation], dim: int, options: MAGNN, own_map: bool, draw: torch.Generator
-    ) -> None:
-        super().__init__()
-        self.along = nn.ModuleList(InstanceAttention(e, dim, options.heads, draw) for e in encoders)
-        self.across = semantic_attention(len(encoders), dim, options.attention_dim, draw)
-        self.output = Affine(dim, dim, draw) if own_map else nn.Identity()
-
-    def forward(self, by_type: Mapping[str, Tensor], phases: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
-        """Representations of the target type, (nodes, dim), from projected features by type."""
-        z: Tensor = self.output(self.across([attention(by_type, phases, drop) for attention in self.along]))
-        return z
 
 
 class InstanceAttention(nn.Module):
@@ -157,15 +130,10 @@ def turns_of(graph: HeteroGraph, relations: Collection[Relation]) -> dict[Relati
     """For each relation its row of phases and a sign: a relation and its reverse share a row with opposite signs."""
     reverses = reverses_of(graph)
     turns: dict[Relation, Turn] = {}
-    rows = 0
+    rows = count()
     for relation in (r for r in graph.schema.relations if r in relations):
-        partner = reverses.get(relation, relation)
-        if partner in turns:
-            row, sign = turns[partner]
-            turns[relation] = (row, -sign)
-        else:
-            turns[relation] = (rows, 1)
-            rows += 1
+        row, sign = turns.get(reverses.get(relation, relation)) or (next(rows), -1)
+        turns[relation] = (row, -sign)
     return turns
 
 
@@ -174,7 +142,3 @@ def rotate(h: Tensor, angles: Tensor) -> Tensor:
     real, imaginary = h.view(len(h), -1, 2).unbind(dim=-1)
     cos, sin = angles.cos(), angles.sin()
     return torch.stack([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1).flatten(1)
-
-
-def _used(paths: Mapping[str, tuple[MetaPath, ...]]) -> set[Relation]:
-    return {r for own in paths.values() for path in own for r in path}

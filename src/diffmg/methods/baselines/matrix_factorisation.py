@@ -1,7 +1,5 @@
 """A vector and a bias per user and per item: what the other relations must add to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,11 +9,8 @@ from torch import Tensor, nn
 from diffmg.core import METHODS, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import Baseline
+from diffmg.methods.baselines._base import Baseline, spread
 from diffmg.tasks.problem import Problem
-
-SPREAD = 0.1
-"""Standard deviation of the vectors' entries at the start."""
 
 
 @METHODS.add("matrix_factorisation")
@@ -30,26 +25,17 @@ class MatrixFactorisation(Baseline):
     summary = "recommendation: a vector and a bias per user and item"
     towers: ClassVar = (2,)
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        counts = [problem.graph.num_nodes[t] for t in problem.task.target_types]
-        return _Network(counts[0], counts[1], settings.dim, seed)
 
-
+@MatrixFactorisation.builds
 class _Network(nn.Module):
-    def __init__(self, users: int, items: int, dim: int, seed: int) -> None:
+    def __init__(self, options: MatrixFactorisation, problem: Problem, settings: Settings, seed: int) -> None:  # noqa: ARG002
         super().__init__()
+        users, items = (problem.graph.num_nodes[t] for t in problem.task.target_types)
         draw = seeded("cpu", seed, "parameters")
-        self.user = nn.Parameter(torch.empty(users, dim).normal_(0, SPREAD, generator=draw))
-        self.item = nn.Parameter(torch.empty(items, dim).normal_(0, SPREAD, generator=draw))
-        self.user_bias = nn.Parameter(torch.zeros(users, 1))
-        self.item_bias = nn.Parameter(torch.zeros(items, 1))
+        self.user, self.item = spread(users, settings.dim, draw), spread(items, settings.dim, draw)
+        self.user_bias, self.item_bias = (nn.Parameter(torch.zeros(rows, 1)) for rows in (users, items))
 
-    def forward(
-        self,
-        graph: HeteroGraph,  # noqa: ARG002
-        generator: torch.Generator | None = None,  # noqa: ARG002
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Vectors of users, (users, dim + 2), and of items, (items, dim + 2)."""
-        left = torch.cat([self.user, self.user_bias, torch.ones_like(self.user_bias)], dim=1)
-        return left, torch.cat([self.item, torch.ones_like(self.item_bias), self.item_bias], dim=1)
+        users = torch.cat([self.user, self.user_bias, torch.ones_like(self.user_bias)], dim=1)
+        return users, torch.cat([self.item, torch.ones_like(self.item_bias), self.item_bias], dim=1)

@@ -12,8 +12,6 @@ share, weighted so that a pair has `negatives` of them on average; walks start a
 walks by default (the paper: 1000 of 100 nodes, window 7).
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -27,9 +25,9 @@ from diffmg.core import METHODS, Bounds, Count, MetaPath, Positive, Settings, de
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.fingerprint import graph_fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._along_paths import AlongPaths
+from diffmg.methods.baselines._base import starts_of
 from diffmg.methods.baselines._path_walks import Ints, chain, walk
-from diffmg.methods.baselines._stacked import starts_of
+from diffmg.methods.baselines._paths import AlongPaths
 from diffmg.nn import Affine
 from diffmg.tasks.problem import Problem
 
@@ -60,13 +58,6 @@ class Metapath2Vec(AlongPaths):
     summary = "skip-gram along random walks on meta paths, then a linear model"
     tunable: ClassVar = {"window": (3, 5, 7)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model, its embeddings trained."""
-        graph, targets = problem.graph, problem.task.target_types
-        starts, vectors = starts_of(graph), self.vectors(problem, settings.dim, seed)
-        towers = [vectors[starts[t] : starts[t] + graph.num_nodes[t]] for t in targets]
-        return _Network(towers, problem.task.outputs, seed)
-
     def vectors(self, problem: Problem, dim: int, seed: int) -> Tensor:
         """The vector of every node, (nodes, dim), as it was found the last time if that is not long ago."""
         graph, targets = problem.graph, problem.task.target_types
@@ -74,25 +65,25 @@ class Metapath2Vec(AlongPaths):
         if key not in KEPT:
             rng = np.random.default_rng(derive_seed(seed, "walks"))
             walks = stacked_walks(graph, self.by_target(problem), self, rng)
-            found = skip_gram(walks, sum(graph.num_nodes.values()), dim, self, seed, graph.device)
-            while len(KEPT) >= MOST_KEPT:
+            KEPT[key] = skip_gram(walks, sum(graph.num_nodes.values()), dim, self, seed, graph.device)
+            while len(KEPT) > MOST_KEPT:
                 del KEPT[next(iter(KEPT))]
-            KEPT[key] = found
         return KEPT[key]
 
 
+@Metapath2Vec.builds
 class _Network(nn.Module):
-    def __init__(self, towers: list[Tensor], outputs: int, seed: int) -> None:
+    """A linear model on the vectors, which are part of its state."""
+
+    def __init__(self, options: Metapath2Vec, problem: Problem, settings: Settings, seed: int) -> None:
         super().__init__()
-        dim = towers[0].shape[1]
-        for number, tower in enumerate(towers):
-            self.register_buffer(f"tower{number}", tower.clone())
-        self.number = len(towers)
-        self.head: nn.Module | None = None
-        if outputs:
-            self.head = Affine(dim, outputs, seeded("cpu", seed, "parameters"))
-        else:
-            self.scale = nn.Parameter(torch.full((1,), 1 / dim))
+        graph, outputs, self.number = problem.graph, problem.task.outputs, len(problem.task.target_types)
+        starts, vectors = starts_of(graph), options.vectors(problem, settings.dim, seed)
+        for number, t in enumerate(problem.task.target_types):
+            self.register_buffer(f"tower{number}", vectors[starts[t] : starts[t] + graph.num_nodes[t]].clone())
+        self.head = Affine(settings.dim, outputs, seeded("cpu", seed, "parameters")) if outputs else None
+        if self.head is None:
+            self.scale = nn.Parameter(torch.full((1,), 1 / settings.dim))
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Logits, or the embeddings of users, scaled, and of items."""
@@ -135,14 +126,12 @@ def skip_gram(
         loss = skip_gram_loss(centres, contexts, torch.from_numpy(batch).to(device), noise, options)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    vectors = centres.detach()
-    return vectors / vectors.square().mean().sqrt()
+    return centres.detach() / centres.detach().square().mean().sqrt()
 
 
 def noise_distribution(walks: Ints, count: int) -> np.ndarray:
     """How likely each node is as noise: its visits to the power 3/4."""
-    visits = np.bincount(walks[walks >= 0], minlength=count).astype(np.float64)
-    chances = visits**0.75
+    chances = np.bincount(walks[walks >= 0], minlength=count).astype(np.float64) ** 0.75
     return np.asarray(chances / max(chances.sum(), 1e-300))
 
 

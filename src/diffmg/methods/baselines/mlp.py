@@ -1,7 +1,5 @@
 """A multilayer perceptron on the target's own features: what the network must add to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,8 +8,7 @@ from torch import Tensor, nn
 
 from diffmg.core import METHODS, Count, Settings
 from diffmg.engine.randomness import generator as seeded
-from diffmg.methods.baselines._base import Baseline
-from diffmg.methods.baselines._stacked import StackedModel
+from diffmg.methods.baselines._base import Baseline, StackedModel
 from diffmg.nn import Affine
 from diffmg.tasks.problem import Problem
 
@@ -30,11 +27,8 @@ class MLP(Baseline):
     summary = "features only: fully connected layers, no edges"
     tunable: ClassVar = {"layers": (1, 2, 3)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        return _Network(self, problem, settings, seed)
 
-
+@MLP.builds
 class _Network(StackedModel):
     def __init__(self, options: MLP, problem: Problem, settings: Settings, seed: int) -> None:
         super().__init__(problem, settings, seed, types=problem.task.target_types)

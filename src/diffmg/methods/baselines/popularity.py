@@ -1,12 +1,9 @@
 """What most users chose: the floor under every recommender."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
@@ -29,26 +26,20 @@ class Popularity(Baseline):
     summary = "recommendation: items by how many users chose them"
     towers: ClassVar = (2,)
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:  # noqa: ARG002
-        """A fresh model; nothing in it is drawn."""
-        return _Network(observed_choices(problem))
 
-
+@Popularity.builds
 class _Network(nn.Module):
     ones: Tensor
     counts: Tensor
 
-    def __init__(self, choices: sp.csr_matrix) -> None:
+    def __init__(self, options: Popularity, problem: Problem, settings: Settings, seed: int) -> None:  # noqa: ARG002
         super().__init__()
+        choices = observed_choices(problem)
         users = np.asarray(choices.sum(axis=0), np.float64).reshape(-1, 1)
         self.register_buffer("ones", torch.ones(choices.shape[0], 1), persistent=False)
         self.register_buffer("counts", torch.from_numpy(np.log1p(users)).float(), persistent=False)
         self.scale = nn.Parameter(torch.ones(1))
 
-    def forward(
-        self,
-        graph: HeteroGraph,  # noqa: ARG002
-        generator: torch.Generator | None = None,  # noqa: ARG002
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
         """One column each for users, (users, 1), and items, (items, 1)."""
         return self.ones, self.scale * self.counts

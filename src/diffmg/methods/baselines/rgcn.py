@@ -1,22 +1,17 @@
 """Graph convolution with a weight per relation (Schlichtkrull et al., ESWC 2018, arXiv 1703.06103)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
 from diffmg.core import METHODS, Bounds, Count, Relation, Settings
 from diffmg.engine.randomness import generator as seeded
-from diffmg.methods.baselines._base import Baseline
+from diffmg.methods.baselines._base import Baseline, StackedModel, glorot
 from diffmg.methods.baselines._buffers import SparseBuffer
-from diffmg.methods.baselines._reach import relations_by_layer
-from diffmg.methods.baselines._stacked import StackedModel, glorot
+from diffmg.methods.baselines._reach import mean_over_neighbours, relations_by_layer
 from diffmg.tasks.problem import Problem
 
 
@@ -39,11 +34,8 @@ class RGCN(Baseline):
     summary = "graph convolution, one weight per relation (Schlichtkrull et al. 2018)"
     tunable: ClassVar = {"layers": (1, 2, 3, 4)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        return _Network(self, problem, settings, seed)
 
-
+@RGCN.builds
 class _Network(StackedModel):
     def __init__(self, options: RGCN, problem: Problem, settings: Settings, seed: int) -> None:
         graph, targets = problem.graph, problem.task.target_types
@@ -55,10 +47,8 @@ class _Network(StackedModel):
         self.relations = reaching[0]  # those of any later layer are among them
         self.matrices = nn.ModuleList(SparseBuffer(means[r]) for r in self.relations)
         draw = seeded("cpu", seed, "layers")
-        self.layers = nn.ModuleList(
-            _Layer(types, some, options.bases, settings.dim, draw)
-            for types, some in zip(live[1:], reaching, strict=True)
-        )
+        layers = zip(live[1:], reaching, strict=True)
+        self.layers = nn.ModuleList(_Layer(types, rs, options.bases, settings.dim, draw) for types, rs in layers)
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """Type by type; rows of types that no target needs any more stay as they were."""
@@ -101,11 +91,3 @@ class _Layer(nn.Module):
         if self.mixture is None:
             return self.matrices.unbind()
         return torch.einsum("rb,bio->rio", self.mixture, self.matrices).unbind()
-
-
-def mean_over_neighbours(adjacency: sp.csr_matrix) -> sp.csr_matrix:
-    """Rows divided by their sums; a row without weight stays empty."""
-    matrix = adjacency.copy()
-    matrix.eliminate_zeros()
-    total = np.asarray(matrix.sum(axis=1)).ravel()
-    return sp.csr_matrix(sp.diags(1 / np.where(total > 0, total, 1)) @ matrix)

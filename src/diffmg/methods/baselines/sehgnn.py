@@ -1,29 +1,23 @@
 """A method in the style of SeHGNN: features averaged along meta paths once, before training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.core import METHODS, Count, Relation, Settings
+from diffmg.core import METHODS, Count, MetaPath, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix, to_torch
 from diffmg.methods.baselines._base import Baseline
+from diffmg.methods.baselines._reach import mean_over_neighbours
 from diffmg.nn import Affine
 from diffmg.nn.encoder import dropout
 from diffmg.tasks.problem import Problem
-
-Path = tuple[Relation, ...]
-"""A meta path, from the relation into the target to the one that starts it; () is the target itself."""
 
 
 @METHODS.add("sehgnn")
@@ -38,8 +32,7 @@ class SeHGNN(Baseline):
 
     Not as in the paper: label propagation along paths, multi-stage training and residual inputs are left out; the
     projection is one linear map; β starts at 1, not 0, so that the attention learns from the first step. A type without
-    features sends fixed random vectors (standard normal, `dim` columns, drawn from the seed: a random projection of
-    one-hot features); as the target itself, where nothing needs to be averaged, it has a learned vector per node.
+    features sends fixed random vectors (standard normal, `dim` columns); as the target itself it has learned ones.
     """
 
     hops: Count = 2
@@ -47,23 +40,16 @@ class SeHGNN(Baseline):
     summary = "features averaged along all short meta paths before training, then attention (SeHGNN style)"
     tunable: ClassVar = {"hops": (1, 2, 3, 4)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model, with the averages it reads."""
-        fixed = fixed_features(problem.graph, settings.dim, seed)
-        return _Network(self, problem, fixed, settings, seed)
 
-
+@SeHGNN.builds
 class _Network(nn.Module):
-    def __init__(
-        self, options: SeHGNN, problem: Problem, fixed: Mapping[str, Tensor], settings: Settings, seed: int
-    ) -> None:
+    def __init__(self, options: SeHGNN, problem: Problem, settings: Settings, seed: int) -> None:
         super().__init__()
-        draw = seeded("cpu", seed, "parameters")
-        graph, outputs = problem.graph, problem.task.outputs or settings.dim
-        self.towers = nn.ModuleList(
-            _Tower(graph, t, averages(graph, t, options.hops, fixed), outputs, settings, draw)
-            for t in problem.task.target_types
-        )
+        draw, fixed = seeded("cpu", seed, "parameters"), fixed_features(problem.graph, settings.dim, seed)
+        self.towers = nn.ModuleList()
+        for target in problem.task.target_types:
+            inputs = averages(problem.graph, target, options.hops, fixed)
+            self.towers.append(_Tower(problem, target, inputs, settings, draw))
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """What the task scores: logits, or the representations of users and of items."""
@@ -72,23 +58,17 @@ class _Network(nn.Module):
 
 class _Tower(nn.Module):
     def __init__(
-        self,
-        graph: HeteroGraph,
-        target: str,
-        inputs: Mapping[Path, Tensor],
-        outputs: int,
-        settings: Settings,
-        draw: torch.Generator,
+        self, problem: Problem, target: str, inputs: dict[MetaPath, Tensor], settings: Settings, draw: torch.Generator
     ) -> None:
         super().__init__()
         self.target, self.settings, self.paths = target, settings, ((), *inputs)
         for number, x in enumerate(inputs.values()):
             self.register_buffer(f"input_{number}", x, persistent=False)
-        dim, sizes = settings.dim, (graph.inputs(target), *(x.shape[1] for x in inputs.values()))
+        dim, sizes = settings.dim, (problem.graph.inputs(target), *(x.shape[1] for x in inputs.values()))
         self.projections = nn.ModuleList(Affine(size, dim, draw) for size in sizes)
         self.fusion = _Fusion(dim, draw) if inputs else nn.Identity()
         self.hidden = Affine(len(sizes) * dim, dim, draw)
-        self.last = Affine(dim, outputs, draw)
+        self.last = Affine(dim, problem.task.outputs or dim, draw)
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None) -> Tensor:
         """Rows of the target type, (n, outputs)."""
@@ -132,13 +112,13 @@ def fixed_features(graph: HeteroGraph, dim: int, seed: int) -> dict[str, Tensor]
 
 
 @torch.no_grad()
-def averages(graph: HeteroGraph, target: str, hops: int, features: Mapping[str, Tensor]) -> dict[Path, Tensor]:
-    """Per meta path of 1 to `hops` relations into the target, the means of the features of the type it starts from."""
-    means = {r: _mean(graph.adjacency[r]).to(graph.device) for r in graph.schema.relations}
+def averages(graph: HeteroGraph, target: str, hops: int, features: Mapping[str, Tensor]) -> dict[MetaPath, Tensor]:
+    """Per meta path of 1 to `hops` relations, the one into the target first, means of features where it starts."""
+    means = {r: to_torch(mean_over_neighbours(graph.adjacency[r])).to(graph.device) for r in graph.schema.relations}
 
     @cache
-    def along(node_type: str, most: int) -> dict[Path, Tensor]:
-        found: dict[Path, Tensor] = {(): features[node_type]}
+    def along(node_type: str, most: int) -> dict[MetaPath, Tensor]:
+        found: dict[MetaPath, Tensor] = {(): features[node_type]}
         if most:
             for relation in graph.schema.into(node_type):
                 before = along(relation.source, most - 1)
@@ -146,9 +126,3 @@ def averages(graph: HeteroGraph, target: str, hops: int, features: Mapping[str, 
         return found
 
     return {path: x for path, x in along(target, hops).items() if path}
-
-
-def _mean(matrix: sp.csr_matrix) -> Tensor:
-    sums = np.asarray(matrix.sum(axis=1)).ravel()
-    share = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
-    return to_torch(sp.csr_matrix(sp.diags(share) @ matrix))

@@ -1,9 +1,8 @@
 """Simple-HGN: attention that knows the kind of every edge (Lv et al., KDD 2021, arXiv 2112.14936)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -16,11 +15,10 @@ from torch import Tensor, nn
 from diffmg.core import METHODS, Count, Fraction, Relation, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._base import Baseline
+from diffmg.methods.baselines._base import Baseline, StackedModel, glorot, starts_of
 from diffmg.methods.baselines._buffers import SparseBuffer
-from diffmg.methods.baselines._links import Attention, Links, dropping
+from diffmg.methods.baselines._links import Attention, Links
 from diffmg.methods.baselines._reach import relations_by_layer, types_within
-from diffmg.methods.baselines._stacked import StackedModel, glorot, starts_of
 from diffmg.tasks.problem import Problem
 
 Edges = NDArray[np.int64]
@@ -55,18 +53,14 @@ class SimpleHGN(Baseline):
     summary = "attention with learned vectors for relations, residual (Lv et al. 2021)"
     tunable: ClassVar = {"layers": (2, 3), "heads": (4, 8)}
 
-    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh model."""
-        return _Network(self, problem, settings, seed)
 
-
+@SimpleHGN.builds
 class _Network(StackedModel):
     def __init__(self, options: SimpleHGN, problem: Problem, settings: Settings, seed: int) -> None:
         graph, targets = problem.graph, problem.task.target_types
         types = types_within(graph.schema, targets, options.layers)
         super().__init__(problem, settings, seed, types=types)
-        self.attention_dropout = options.attention_dropout
-        nodes = sum(graph.num_nodes[t] for t in types)
+        self.attention_dropout, nodes = options.attention_dropout, sum(graph.num_nodes[t] for t in types)
         kinds, edges = edges_by_kind(graph, types)
         edges.append(np.tile(np.arange(nodes), (2, 1)))  # the loops, the last kind
         self.links = Links(np.concatenate(edges, axis=1)[::-1].T, nodes, options.heads)
@@ -85,13 +79,10 @@ class _Network(StackedModel):
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """All nodes at once."""
-        attention: Tensor | None = None
-        drop = dropping(self.attention_dropout if self.training else 0, generator)
-        for number, layer in enumerate(self.layers):
-            if number > 0:
-                h = self.drop(F.elu(h), generator)
-            change, attention = layer(h, self.links, drop, attention)
-            h = h + change
+        drop = partial(self.drop, generator=generator, share=self.attention_dropout)
+        h, attention = self.layers[0](h, self.links, drop)
+        for layer in self.layers[1:]:
+            h, attention = layer(self.drop(F.elu(h), generator), self.links, drop, attention)
         return h
 
 
@@ -114,14 +105,15 @@ class _Layer(Attention):
         self.kind = nn.Parameter(glorot(heads, size, 1, generator=generator))
 
     def forward(  # type: ignore[override]
-        self, h: Tensor, links: Links, drop: Callable[[Tensor], Tensor], before: Tensor | None
+        self, h: Tensor, links: Links, drop: Callable[[Tensor], Tensor], before: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """What is added to (nodes, dim), and the attention, from that of the layer before."""
+        """The next (nodes, dim), and the attention, from that of the layer before."""
         x = self.heads_of(h)
         attention = drop(links.softmax(self.logits(x, links)))
         if before is not None:
             attention = (1 - self.beta) * attention + self.beta * before
-        return links.gather(attention, x) + self.bias, attention.detach()  # detached as in the authors' program
+        change = links.gather(attention, x) + self.bias
+        return h + change, attention.detach()  # detached as in the authors' program
 
     def logits(self, x: Tensor, links: Links) -> Tensor:
         """What the two ends and the kind say of every link, (heads, links)."""
@@ -142,8 +134,7 @@ def edges_by_kind(graph: HeteroGraph, types: Sequence[str]) -> tuple[list[Relati
         if r.source in types and r.target in types:
             edges = graph.edge_index(r) + np.array([[starts[r.source]], [starts[r.target]]])
             found[r] = edges[:, edges[0] != edges[1]]
-    codes = [np.empty(0, np.int64), *(source * nodes + target for source, target in found.values())]
-    known = np.sort(np.concatenate(codes))
+    known = np.sort(np.concatenate([np.empty(0, np.int64), *(s * nodes + t for s, t in found.values())]))
     kinds, parts = list(found), list(found.values())
     for r, (source, target) in found.items():
         back = target * nodes + source

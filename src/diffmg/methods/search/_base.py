@@ -1,12 +1,26 @@
-"""What methods share that search the paper's space of meta graphs."""
+"""What methods share whose model is that of a meta graph, and those that search the paper's space of them."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from diffmg.core import Count, SearchSpace
-from diffmg.methods._metagraph import MetaGraphMethod
+from torch import nn
+
+from diffmg.core import Count, MetaGraph, Method, SearchSpace, Settings
 from diffmg.tasks.problem import Problem
+from diffmg.training.training import build_model
+
+
+class MetaGraphMethod(Method):
+    """Its network is the encoder along the meta graphs that were found."""
+
+    family = "search"
+    has_metagraph = True
+
+    def network(
+        self, problem: Problem, settings: Settings, seed: int, metagraphs: Sequence[MetaGraph] = ()
+    ) -> nn.Module:
+        """The encoder of these meta graphs, one per target type."""
+        return build_model(problem, metagraphs, settings, seed)
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor
 
-from diffmg.core import Count, MetaGraph, NotNegative, Positive, SearchSpace
+from diffmg.core import Count, MetaGraph, NotNegative, Positive, SearchSpace, Settings
 from diffmg.engine.backend import fused
 from diffmg.engine.randomness import generator
 from diffmg.engine.sampling import DeviceSpaces
@@ -28,20 +27,9 @@ if TYPE_CHECKING:
 
     Chosen = Sequence[MetaGraph] | KernelMetaGraphs
 
+Job = TypeVar("Job", bound="GradientSearch")
 ARCH_SCALE = 1e-3
 """λ starts at this times N(0, 1)."""
-
-
-@dataclass(frozen=True)
-class ByGradient(SearchMethod):
-    """Options that each of them has; the defaults are the paper's."""
-
-    epochs: Count = 100
-    lr: Positive = 0.005
-    weight_decay: NotNegative = 0.001
-    arch_lr: Positive = 3e-4
-    identity_last: bool = False
-    """Also allow identity on the link K <- K-1, as the authors' program does."""
 
 
 class Architecture:
@@ -85,8 +73,7 @@ class GradientSearch(Search):
 
     def __init__(self, options: ByGradient, problem: Problem, depth: int, dim: int, seed: int) -> None:
         self.options, self.problem, self.total = options, problem, options.epochs
-        graph = problem.graph
-        spaces = spaces_of(problem, depth, options.identity_last)
+        graph, spaces = problem.graph, spaces_of(problem, depth, options.identity_last)
         types = [graph.schema.node_types] * len(spaces)
         self.model = Model(graph, types, problem.task.outputs, EncoderOptions(dim, "plain"), seed)
         draw = generator("cpu", seed, "architecture")
@@ -126,21 +113,19 @@ class GradientSearch(Search):
 
     def _update_architecture(self, chosen: Chosen, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """One step of λ, which `weights` hang on, on the validation loss; the loss and the score before it."""
-        with frozen(self.model):
-            outputs = self.model(self.problem.graph, chosen, weights)
-            loss, score = self.problem.task.evaluate(outputs, "val")
+        self.model.requires_grad_(False)
+        try:
+            loss, score = self.problem.task.evaluate(self.model(self.problem.graph, chosen, weights), "val")
             update(self.arch_optimizer, loss)
+        finally:
+            self.model.requires_grad_(True)
         return loss, score
 
     def tensors(self) -> dict[str, Tensor]:
-        """Weights, architecture, the moments of both."""
+        """Weights, architecture, the moments of both; what chance decides follows from the seed."""
         state = module_state("model", self.model) | optimizer_state("adam", self.optimizer)
         state |= optimizer_state("arch_adam", self.arch_optimizer)
         return state | {f"arch.{i}": t.parameter.detach().cpu().clone() for i, t in enumerate(self.towers)}
-
-    def numbers(self) -> dict[str, Any]:
-        """Nothing: what chance decides follows from the seed."""
-        return {}
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:  # noqa: ARG002
         """Go on from a saved state."""
@@ -152,11 +137,25 @@ class GradientSearch(Search):
                 tower.parameter.copy_(tensors[f"arch.{i}"])
 
 
-@contextmanager
-def frozen(module: torch.nn.Module) -> Iterator[None]:
-    """Within it, no gradient for the module's parameters is computed."""
-    module.requires_grad_(False)
-    try:
-        yield
-    finally:
-        module.requires_grad_(True)
+@dataclass(frozen=True)
+class ByGradient(SearchMethod):
+    """Options that each of them has; the defaults are the paper's."""
+
+    epochs: Count = 100
+    lr: Positive = 0.005
+    weight_decay: NotNegative = 0.001
+    arch_lr: Positive = 3e-4
+    identity_last: bool = False
+    """Also allow identity on the link K <- K-1, as the authors' program does."""
+
+    job_class: ClassVar[type[GradientSearch]] = GradientSearch  # type: ignore[type-abstract]
+
+    @classmethod
+    def runs(cls, job: type[Job]) -> type[Job]:
+        """Decorator of the class of its searches."""
+        cls.job_class = job
+        return job
+
+    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
+        """A search with fresh weights and architecture parameters."""
+        return self.job_class(self, problem, self.depth, settings.dim, seed)

@@ -1,7 +1,5 @@
 """Judging meta graphs by training them for real."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

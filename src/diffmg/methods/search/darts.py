@@ -6,17 +6,13 @@ which goes through one step of the weights, is left out. So are their cells, the
 optimisers: both updates use Adam with DiffMG's settings, weights first, where DARTS alternates from λ on.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from diffmg.core import METHODS, Settings
+from diffmg.core import METHODS
 from diffmg.methods.search._gradient import ByGradient, GradientSearch
-from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports
-from diffmg.training.job import Search
 
 
 @METHODS.add("darts")
@@ -26,11 +22,8 @@ class Darts(ByGradient):
 
     summary = "all candidates of every link at once, mixed by softmax weights (first order)"
 
-    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
-        """A search with fresh weights and architecture parameters."""
-        return DartsSearch(self, problem, self.depth, settings.dim, seed)
 
-
+@Darts.runs
 class DartsSearch(GradientSearch):
     """Live state of one search."""
 

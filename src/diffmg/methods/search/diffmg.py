@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from diffmg.core import METHODS, Settings, Share
+from diffmg.core import METHODS, Share
 from diffmg.engine.randomness import generator
 from diffmg.methods.search._gradient import Architecture, ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports, update
-from diffmg.training.job import Search
 
 if TYPE_CHECKING:
     from diffmg.methods.search._gradient import Chosen
-
-Coin = Literal["link", "tower"]
 
 
 @METHODS.add("diffmg")
@@ -31,7 +28,7 @@ class DiffMG(ByGradient):
     """Probability of a uniformly random operation at the start."""
     decay: Share = 0.9
     """Factor on epsilon after each epoch."""
-    coin: Coin = "link"
+    coin: Literal["link", "tower"] = "link"
     """Toss for exploration once per link, or once per tower as the authors' program does."""
     single_level: bool = False
     """Update weights and architecture on one loss over train and validation together."""
@@ -47,10 +44,6 @@ class DiffMG(ByGradient):
     def rules(self) -> dict[str, bool]:
         """What must hold, as formulas."""
         return {"not (single_level and all_alpha)": not (self.single_level and self.all_alpha)}
-
-    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
-        """A search with fresh weights and architecture parameters."""
-        return DiffMGSearch(self, problem, self.depth, settings.dim, seed)
 
 
 @dataclass(frozen=True)
@@ -82,6 +75,7 @@ class Exploration:
         return torch.where(explores[0], anything[0], best)
 
 
+@DiffMG.runs
 class DiffMGSearch(GradientSearch):
     """Live state of one search."""
 
@@ -105,7 +99,8 @@ class DiffMGSearch(GradientSearch):
 
     def _single_level(self, chosen: Chosen, picks: Sequence[Tensor]) -> Reports:
         task = self.problem.task
-        outputs = self._weighted(chosen, picks)
+        weights = [t.weights(p) for t, p in zip(self.towers, picks, strict=True)]
+        outputs = self.model(self.problem.graph, chosen, weights)
         train_loss = task.loss(outputs, "train")
         val_loss, score = task.evaluate(outputs, "val")
         share = task.size("train") / (task.size("train") + task.size("val"))
@@ -113,8 +108,3 @@ class DiffMGSearch(GradientSearch):
         update(self.optimizer, share * train_loss + (1 - share) * val_loss)
         self.arch_optimizer.step()
         return train_loss, val_loss, score
-
-    def _weighted(self, chosen: Chosen, picks: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        weights = [t.weights(p) for t, p in zip(self.towers, picks, strict=True)]
-        outputs: tuple[Tensor, ...] = self.model(self.problem.graph, chosen, weights)
-        return outputs

@@ -5,13 +5,10 @@ differ: a way over more links is multiplied by more numbers of candidates in the
 LayerNorm takes out only a factor common to all. EMPTY adds nothing to a sum and counts in an average.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from diffmg.core import METHODS, Count, Settings
-from diffmg.methods._metagraph import MetaGraphMethod
-from diffmg.methods.search._base import spaces_of
+from diffmg.methods.search._base import MetaGraphMethod, spaces_of
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Immediate, Search
 

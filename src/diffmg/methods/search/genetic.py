@@ -8,16 +8,15 @@ Left out of GEMS: its own space of meta structures between two ends and the oper
 predictor that turn candidates down untrained, and its model, which joins several meta structures by attention.
 """
 
-from __future__ import annotations
-
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from torch import Tensor
 
-from diffmg.core import METHODS, Count, SearchSpace, Settings, Share, derive_seed
+from diffmg.core import METHODS, Count, Settings, Share, derive_seed
 from diffmg.methods.search._base import SearchMethod, spaces_of
 from diffmg.methods.search._trained import MetaGraphs, Trial, judge
 from diffmg.tasks.problem import Problem
@@ -61,8 +60,8 @@ class GeneticSearch(Search):
     """Live state of one search: the population and the scores of all that were ever trained."""
 
     def __init__(self, options: Genetic, problem: Problem, depth: int, settings: Settings, seed: int) -> None:
-        self.options, self.total = options, options.generations
-        self.problem, self.settings, self.seed = problem, settings, seed
+        self.options, self.problem, self.settings, self.seed = options, problem, settings, seed
+        self.total = options.generations
         self.spaces = spaces_of(problem, depth, options.identity_last)
         self.counts = tuple(len(c) for space in self.spaces for c in space.candidates)
         rng = self._chance()
@@ -106,12 +105,8 @@ class GeneticSearch(Search):
         return random.Random(derive_seed(self.seed, "generation", self.epoch))
 
     def _metagraphs(self, genes: Genes) -> MetaGraphs:
-        parts = split(genes, self.spaces)
-        return tuple(space.metagraph(part) for space, part in zip(self.spaces, parts, strict=True))
-
-    def tensors(self) -> dict[str, Tensor]:
-        """None."""
-        return {}
+        rest = iter(genes)
+        return tuple(space.metagraph(tuple(islice(rest, len(space.candidates)))) for space in self.spaces)
 
     def numbers(self) -> dict[str, Any]:
         """The population, and all scores."""
@@ -136,11 +131,3 @@ def mutated(genes: Genes, counts: Sequence[int], probability: float, rng: random
         moves = rng.random() < probability and count > 1
         changed.append((gene + rng.randrange(1, count)) % count if moves else gene)
     return tuple(changed)
-
-
-def split(genes: Genes, spaces: Sequence[SearchSpace]) -> Iterator[Genes]:
-    """The genes of each tower."""
-    start = 0
-    for space in spaces:
-        yield genes[start : start + len(space.candidates)]
-        start += len(space.candidates)

@@ -13,20 +13,15 @@ only asks for a single entry that is not zero), and λ starts in the middle of t
 that seeds differ. Left out: the penalty on the size of the model, the random choice that their program offers, cells.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from diffmg.core import METHODS, Settings
+from diffmg.core import METHODS
 from diffmg.methods.search._gradient import Architecture, ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports
-from diffmg.training.job import Search
-
-MIDDLE = 0.5
 
 
 @METHODS.add("nasp")
@@ -36,11 +31,8 @@ class Nasp(ByGradient):
 
     summary = "proximal iterations: one candidate a link for the weights, all for the architecture"
 
-    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
-        """A search with fresh weights and architecture parameters."""
-        return NaspSearch(self, problem, self.depth, settings.dim, seed)
 
-
+@Nasp.runs
 class NaspSearch(GradientSearch):
     """Live state of one search."""
 
@@ -48,7 +40,7 @@ class NaspSearch(GradientSearch):
         super().__init__(options, problem, depth, dim, seed)
         with torch.no_grad():
             for tower in self.towers:
-                tower.parameter.add_(MIDDLE)
+                tower.parameter.add_(0.5)
 
     def _epoch(self, done: Tensor) -> Reports:  # noqa: ARG002
         with torch.no_grad():

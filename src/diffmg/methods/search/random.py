@@ -1,7 +1,5 @@
 """A meta graph drawn at random: what any search must beat."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The rival that any search must beat at the same cost (Li and Talwalkar, UAI 2019
 and a meta graph that is drawn again is not tried again.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,21 +36,19 @@ class RandomSearch(SearchMethod):
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search whose trials are drawn at once and trained one batch an epoch."""
-        rng = random.Random(derive_seed(seed, "trials"))
-        spaces = spaces_of(problem, self.depth, self.identity_last)
-        drawn = [tuple(draw(space, self.operations, rng) for space in spaces) for _ in range(self.trials)]
-        return RandomSearchJob(list(dict.fromkeys(drawn)), self.batch, problem, settings, seed)
+        return RandomSearchJob(self, problem, settings, seed)
 
 
 class RandomSearchJob(Search):
     """Live state of one search: the trials, and what those trained so far showed."""
 
-    def __init__(
-        self, trials: Sequence[MetaGraphs], batch: int, problem: Problem, settings: Settings, seed: int
-    ) -> None:
-        self.trials, self.batch = trials, batch
-        self.problem, self.settings, self.seed = problem, settings, seed
-        self.total = -(-len(trials) // batch)
+    def __init__(self, options: RandomSearch, problem: Problem, settings: Settings, seed: int) -> None:
+        self.batch, self.problem, self.settings, self.seed = options.batch, problem, settings, seed
+        rng = random.Random(derive_seed(seed, "trials"))
+        spaces = spaces_of(problem, options.depth, options.identity_last)
+        drawn = (tuple(draw(space, options.operations, rng) for space in spaces) for _ in range(options.trials))
+        self.trials = list(dict.fromkeys(drawn))
+        self.total = -(-len(self.trials) // self.batch)
         self.shown: list[Trial] = []
 
     def found(self) -> MetaGraphs:
@@ -69,10 +65,6 @@ class RandomSearchJob(Search):
     def _best(self) -> int:
         return max(range(len(self.shown)), key=lambda n: self.shown[n].value)
 
-    def tensors(self) -> dict[str, Tensor]:
-        """None."""
-        return {}
-
     def numbers(self) -> dict[str, Any]:
         """What was seen of the trials so far; the trials follow from the seed."""
         return {"shown": [list(trial) for trial in self.shown]}
@@ -85,6 +77,5 @@ class RandomSearchJob(Search):
 def draw(space: SearchSpace, operations: int, rng: random.Random) -> MetaGraph:
     """A meta graph with so many operations a link, every choice of them equally likely."""
     picks = [sorted(rng.sample(range(len(c)), min(operations, len(c)))) for c in space.candidates]
-    return MetaGraph(
-        space.target, tuple(tuple(c[p] for p in ps) for c, ps in zip(space.candidates, picks, strict=True))
-    )
+    links = (tuple(c[p] for p in ps) for c, ps in zip(space.candidates, picks, strict=True))
+    return MetaGraph(space.target, tuple(links))

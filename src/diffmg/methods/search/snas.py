@@ -9,19 +9,16 @@ validation data), their term for the cost of operations, their cells. The schedu
 epoch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from diffmg.core import METHODS, Settings
+from diffmg.core import METHODS
 from diffmg.engine.randomness import generator
 from diffmg.methods.search._gradient import ByGradient, GradientSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports
-from diffmg.training.job import Search
 
 
 @METHODS.add("snas")
@@ -38,12 +35,7 @@ class Snas(ByGradient):
 
     def rules(self) -> dict[str, bool]:
         """What must hold, as formulas."""
-        falls = 0 < self.final_temperature <= self.temperature
-        return {"0 < final_temperature <= temperature": falls}
-
-    def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
-        """A search with fresh weights and architecture parameters."""
-        return SnasSearch(self, problem, self.depth, settings.dim, seed)
+        return {"0 < final_temperature <= temperature": 0 < self.final_temperature <= self.temperature}
 
     def temperatures(self) -> Tensor:
         """τ of every epoch, (epochs,): each is the one before times the same factor."""
@@ -51,6 +43,7 @@ class Snas(ByGradient):
         return self.temperature * (self.final_temperature / self.temperature) ** progress
 
 
+@Snas.runs
 class SnasSearch(GradientSearch):
     """Live state of one search; the noise of all epochs is drawn before it starts."""
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from diffmg import HeteroGraph, Problem, Settings
-from diffmg.methods.baselines._base import Baseline
+from diffmg.methods import Baseline
 from diffmg.nn import Affine
 
 

@@ -1,4 +1,4 @@
-"""Reads the rating networks of the paper (Yelp, Amazon, Douban Movie): text files of edges, and a split of ratings."""
+"""Yelp, Amazon and Douban Movie, the rating networks of the paper: text files of edges, and a split of ratings."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diffmg.core import PARTS, DiffmgError, Relation
-from diffmg.datasets._base import Dataset, find_file
-from diffmg.datasets._files import read_columns, read_npz
+from diffmg.datasets._base import DATASETS, Dataset, find_file, read_columns, read_npz
 from diffmg.datasets._made import both_ways
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.problem import Problem
@@ -91,8 +90,66 @@ class HinDataset(Dataset):
         return {key: arrays[key].astype(np.int64) for key in keys}
 
     def read_ratings(self, path: Path) -> Ratings:
+        """The ratings of a file, users and items counted from 0."""
         users, items, stars = read_columns(path, "\t", 3)
         return Ratings.build(np.stack([users, items], axis=1) - self.first_id, stars, self.shape)
 
     def _read(self, root: Path | None, name: str, delimiter: str) -> NDArray[np.int64]:
         return read_columns(find_file(root, f"{self.folder}/{name}"), delimiter, 2) - self.first_id
+
+
+@DATASETS.add("amazon")
+class Amazon(HinDataset):
+    """Users rate items; items have a brand, categories and views."""
+
+    summary = "recommend 2753 items to 6170 users; brands, categories, views"
+    folder = "Amazon"
+    first_id = 0
+    num_nodes: ClassVar = {"user": 6170, "item": 2753, "brand": 334, "category": 22, "view": 3857}
+    user, item = "user", "item"
+    ratings, seeds = "user_item.dat.gz", (3, 4)
+    observed = ("UI", "IU")
+    files = (
+        EdgeFile("item_brand.dat.gz", "item", "brand", "IB", "BI", ","),
+        EdgeFile("item_category.dat.gz", "item", "category", "IC", "CI", ","),
+        EdgeFile("item_view.dat.gz", "item", "view", "IV", "VI", ","),
+    )
+
+
+@DATASETS.add("douban")
+class Douban(HinDataset):
+    """Users rate movies, befriend users and join groups; movies have actors, a director and types."""
+
+    summary = "recommend 12677 movies to 13367 users; friends, groups, actors, directors, types"
+    folder = "Douban_Movie"
+    first_id = 1
+    num_nodes: ClassVar = {"user": 13367, "movie": 12677, "group": 2753, "actor": 6311, "director": 2449, "type": 38}
+    user, item = "user", "movie"
+    ratings, seeds = "user_movie.dat.gz", (5, 6)
+    observed = ("UM", "MU")
+    friends = "UU"
+    files = (
+        EdgeFile("user_group.dat.gz", "user", "group", "UG", "GU"),
+        EdgeFile("movie_actor.dat.gz", "movie", "actor", "MA", "AM"),
+        EdgeFile("movie_director.dat.gz", "movie", "director", "MD", "DM"),
+        EdgeFile("movie_type.dat.gz", "movie", "type", "MT", "TM"),
+    )
+
+
+@DATASETS.add("yelp")
+class Yelp(HinDataset):
+    """Users rate businesses, befriend users and pay compliments; businesses have categories and a city."""
+
+    summary = "recommend 14284 businesses to 16239 users; friends, compliments, categories, cities"
+    folder = "Yelp"
+    first_id = 1
+    num_nodes: ClassVar = {"user": 16239, "business": 14284, "compliment": 11, "category": 511, "city": 47}
+    user, item = "user", "business"
+    ratings, seeds = "user_business.dat.gz", (1, 2)
+    observed = ("UB", "BU")
+    friends = "UU"
+    files = (
+        EdgeFile("user_compliment.dat.gz", "user", "compliment", "UCo", "CoU"),
+        EdgeFile("business_category.dat.gz", "business", "category", "BCa", "CaB"),
+        EdgeFile("business_city.dat.gz", "business", "city", "BC", "CB"),
+    )
