@@ -247,7 +247,9 @@ def test_every_check_has_a_method_that_breaks_it() -> None:
     }
 
 
-@pytest.mark.parametrize("network", {n for _, n, _ in BROKEN} - {OtherOutputsEachTime}, ids=lambda n: n.__name__)
+@pytest.mark.parametrize(
+    "network", dict.fromkeys(n for _, n, _ in BROKEN if n is not OtherOutputsEachTime), ids=lambda n: n.__name__
+)
 def test_a_fault_is_found_by_the_check_that_names_it(network: type[Network]) -> None:
     """A fault is not found everywhere: checks look at different things."""
     passed = 0

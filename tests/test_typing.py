@@ -79,4 +79,6 @@ def test_every_name_that_is_offered_is_there() -> None:
 
 def test_checkers_and_python_see_the_same_names() -> None:
     stub = Path(diffmg.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    assert set(re.findall(r"^from \S+ import \w+ as (\w+)$", stub, re.MULTILINE)) | {"__version__"} == set(diffmg.__all__)
+    assert set(re.findall(r"^from \S+ import \w+ as (\w+)$", stub, re.MULTILINE)) | {"__version__"} == set(
+        diffmg.__all__
+    )

@@ -155,3 +155,11 @@ def test_the_digests_tell_counts_in_words():
     assert found["features of a"].startswith("2 columns, ")
     assert found["edges of a -r-> b"].startswith("2 edges, ")
     assert graph_digests(graph_of())["features of a"] == "none"
+
+
+def test_ids_are_the_same_however_they_are_stored():
+    edges = {("a", "r", "b"): [[0], [0]]}
+    one, other = (
+        HeteroGraph.build({"a": 2, "b": 1}, edges, ids={"a": np.array(["x", "y"], kind)}) for kind in (str, object)
+    )
+    assert graph_digests(one) == graph_digests(other)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from column_checks import encoded
+from column_checks import encoded, features, fitted
 from diffmg.core.codec import from_plain, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.tables.columns import COLUMN_TYPES, ColumnEncoder, fit_column
@@ -135,3 +136,29 @@ def test_a_column_type_from_outside_takes_part(monkeypatch):
     encoder = from_plain(FeatureEncoder, to_plain(fit("gap", "x")), "it")
     assert encoder.notes(TABLE, "a") == ["a.gap: sign, 1 missing (which is a feature too)", "a.x: number"]
     assert encoder.transform(TABLE, "a")[:, :2].tolist() == [[0, 1], [1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("values", [["a", "b", "a"], ["one two three", "two three four", "five six six"]])
+def test_a_text_column_without_values_in_other_rows_is_text_all_the_same(values):
+    encoder = fitted(values)
+    assert not features(encoder, [None, None]).any()
+
+
+def test_codes_that_look_like_numbers_in_other_rows_are_text_all_the_same():
+    encoder = fitted(["1", "x", "1"])
+    assert features(encoder, [1, 7], pa.int64()).tolist() == [[1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "others"),
+    [
+        ([1.0, 2.0], ["x", "5"]),
+        ([1.0, 2.0], [datetime.date(2020, 1, 1)]),
+        ([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)], [5]),
+        ([True, False], ["yes"]),
+        (["a", "b"], [[1], [2]]),
+    ],
+)
+def test_a_column_that_changed_its_type_is_named(values, others):
+    with pytest.raises(DiffmgError, match="column 'it' of a must be what it was"):
+        features(fitted(values), others)

@@ -138,3 +138,16 @@ def test_from_frames_to_predictions():
     method = DiffMG(depth=1, search_seeds=1, epochs=2)
     model = MetaGraphClassifier(method=method, settings={"dim": 8, "max_epochs": 3}).fit(graph, task)
     assert model.predict(["a7"])[0] in ("art", "bio")
+
+
+LINKS = {("a", "r", "b"): {"a": ["x", "y"], "b": [1, 2]}}
+
+
+def test_columns_of_polars_that_can_be_no_feature_do_no_harm():
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    frame = polars.DataFrame(
+        {"id": ["x", "y"], "list": [["p"], ["q"]], "bytes": [b"p", b"q"], "pair": [{"k": "v"}] * 2}
+    )
+    graph = HeteroGraph.from_tables({"a": frame, "b": None}, LINKS)
+    assert "a" not in graph.features
+    assert all("left out" in note for note in graph.notes[:3])

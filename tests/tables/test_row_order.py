@@ -298,3 +298,15 @@ def test_any_columns_with_ties(rows: list[tuple[str, float]], rng: random.Random
     )
     table["y2"] = table["y"]
     assert_same(*(problem_from_tables(description, {"a": t}) for t in (table, shuffled(table, rng))))
+
+
+def test_notes_on_unknown_ids_do_not_depend_on_the_order_of_rows():
+    nodes = {"a": {"id": ["x", "y"]}, "b": {"id": [1]}}
+    rows = [("x", 1), ("q", 1), ("p", 1), ("z", 1), ("k", 1)]
+    notes = {
+        HeteroGraph.from_tables(
+            nodes, {("a", "r", "b"): {"a": [u for u, _ in there], "b": [v for _, v in there]}}, on_unknown="drop"
+        ).notes
+        for there in (rows, rows[::-1])
+    }
+    assert len(notes) == 1

@@ -21,63 +21,29 @@ if TYPE_CHECKING:
 console = Console()
 errors = Console(stderr=True)
 
-Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, or a database.",
-    ),
-]
-Target = Annotated[
-    str | None,
-    typer.Option("--target", metavar="TABLE.COLUMN", help="What to predict from a database.", show_default="none"),
-]
-AsOf = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--as-of", metavar="COLUMN=TIME", help="Read only rows of a database before a time.", show_default="none"
-    ),
-]
-OnUnknown = Annotated[
-    str | None,
-    typer.Option("--on-unknown", help="Edges to unknown ids in own tables: error or drop.", show_default="error"),
-]
+DATA = "A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, or a database."
+SWITCHES = "Switch of the engine (fused, capture, storage, columns); may be repeated."
+PAIR = "KEY=VALUE"
+option = typer.Option
+Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help="What to predict from a database.")]
+AsOf = Annotated[list[str] | None, option("--as-of", metavar="COLUMN=TIME", help="Read only rows before a time.")]
+OnUnknown = Annotated[
+    str | None, option("--on-unknown", help="Edges to unknown ids: error (or drop).")
+]
 DataRoot = Annotated[
-    Path | None,
-    typer.Option("--data-root", help="Where data files lie.", show_default="DIFFMG_DATA, then the user's cache"),
+    Path | None, option("--data-root", help="Where files lie; else DIFFMG_DATA, then a cache.")
 ]
-DataSeed = Annotated[int, typer.Option("--data-seed", help="Seed that draws made data.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of searches and trainings.")]
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto for a GPU where there is one.")]
-MethodName = Annotated[
-    str | None, typer.Option("--method", "-m", help="A search or a rival; see `diffmg list`.", show_default="diffmg")
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option", "-o", metavar="KEY=VALUE", help="Option of the method; may be repeated.", show_default="none"
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", "-s", metavar="KEY=VALUE", help="Training setting; may be repeated.", show_default="none"),
-]
-Switches = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--engine",
-        metavar="KEY=VALUE",
-        help="Switch of the engine (fused, capture, storage, columns); may be repeated.",
-        show_default="the fastest that fits",
-    ),
-]
-Depth = Annotated[
-    int | None, typer.Option("--depth", help="K, states of a searched meta graph: -o depth=K.", show_default="4")
-]
-SearchSeeds = Annotated[
-    int | None, typer.Option("--search-seeds", help="Searches from other seeds: -o search_seeds=N.", show_default="3")
-]
+DataSeed = Annotated[int, option("--data-seed", help="Seed that draws made data.")]
+Seed = Annotated[int, option("--seed", help="Seed of searches and trainings.")]
+Device = Annotated[str, option("--device", help="cpu, cuda, or auto for a GPU where there is one.")]
+MethodName = Annotated[str | None, option("--method", "-m", help="A search or a rival; see `diffmg list`.")]
+Options = Annotated[list[str] | None, option("--option", "-o", metavar=PAIR, help="Option of the method; repeatable.")]
+Settings = Annotated[list[str] | None, option("--set", "-s", metavar=PAIR, help="Training setting; may be repeated.")]
+Switches = Annotated[list[str] | None, option("--engine", metavar=PAIR, help=SWITCHES)]
+Depth = Annotated[int | None, option("--depth", help="K, states of a searched meta graph: -o depth=K.")]
+SearchSeeds = Annotated[int | None, option("--search-seeds", help="Searches from other seeds: -o search_seeds=N.")]
 
 
 def say(text: str, where: Console = console) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from diffmg.cli import common
 from diffmg.cli.common import console, say
 from diffmg.cli.describe import show_description
@@ -16,19 +14,11 @@ if TYPE_CHECKING:
     from diffmg.runs.folder import RunFolder
     from diffmg.tasks.problem import Problem
 
-Out = Annotated[
-    Path | None, typer.Option("--out", help="The run folder to write.", show_default="runs/NAME-METHOD-seedSEED")
-]
-MetaGraphFile = Annotated[
-    str | None,
-    typer.Option(
-        "--metagraph",
-        help="Train this meta graph file, or 'published' for the authors'.",
-        show_default="search for one",
-    ),
-]
-Repeats = Annotated[int, typer.Option("--repeats", help="Trainings of what was chosen; the best is kept.")]
-SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]
+GIVEN = "Train this meta graph file, or 'published' for the authors', instead of searching for one."
+Out = Annotated[Path | None, common.option("--out", help="The run folder to write; else runs/NAME-METHOD-seedSEED.")]
+MetaGraphFile = Annotated[str | None, common.option("--metagraph", help=GIVEN)]
+Repeats = Annotated[int, common.option("--repeats", help="Trainings of what was chosen; the best is kept.")]
+SaveEvery = Annotated[float, common.option("--save-every", help="Seconds between two saved states, for `resume`.")]
 
 
 def fit(

@@ -16,12 +16,9 @@ if TYPE_CHECKING:
     from diffmg.runs.model import Model
     from diffmg.tasks.answers import Answers
 
-OutFile = Annotated[Path | None, typer.Option("--out", help="CSV file to write.", show_default="print")]
-Ids = Annotated[list[str] | None, typer.Option("--id", help="Only this node; may be repeated.", show_default="all")]
-Data = Annotated[
-    str | None,
-    typer.Option("--data", help="Where the data are now.", show_default="where they were when the model was fitted"),
-]
+OutFile = Annotated[Path | None, common.option("--out", help="CSV file to write, instead of printing.")]
+Ids = Annotated[list[str] | None, common.option("--id", help="Only this node or user; may be repeated.")]
+Data = Annotated[str | None, common.option("--data", help="Where the data are now, if not where they were.")]
 
 
 def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> None:
@@ -42,9 +39,7 @@ def predict(
 
 def recommend(
     run: common.RunPath,
-    user: Annotated[
-        list[str] | None, typer.Option("--id", help="Only this user; may be repeated.", show_default="all")
-    ] = None,
+    user: Ids = None,
     k: Annotated[int, typer.Option("-k", help="Items per user.")] = 10,
     exclude_seen: Annotated[bool, typer.Option(help="Leave out what a user is known to have chosen.")] = True,
     out: OutFile = None,

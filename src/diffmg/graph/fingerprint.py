@@ -18,8 +18,8 @@ def fingerprint(*parts: object) -> str:
         if isinstance(part, Tensor):
             part = part.numpy(force=True)
         if isinstance(part, np.ndarray):
-            digest.update(f"{part.dtype}{part.shape}".encode())
             data = part if part.dtype.kind in "biufc" else np.asarray(part, dtype=str)
+            digest.update(f"{data.dtype}{data.shape}".encode())
             digest.update(np.ascontiguousarray(data).tobytes())
         else:
             digest.update(repr(part).encode())

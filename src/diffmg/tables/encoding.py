@@ -25,10 +25,16 @@ class FittedColumn:
     missing: bool
     """Whether what is missing is a feature too: it is where some values were missing and some were not."""
 
-    def transform(self, table: pa.Table) -> list[Block]:
+    def transform(self, table: pa.Table, what: str) -> list[Block]:
         """The features of the column, and of what is missing in it."""
         values = finite(table.column(self.name))
-        block = self.encoder.transform(values)
+        try:
+            block = self.encoder.transform(values)
+        except (pa.ArrowException, DiffmgError) as error:
+            raise DiffmgError(
+                f"column {self.name!r} of {what} must be what it was when its features were fitted "
+                f"({self.encoder.note}), but got {values.type}: {error}"
+            ) from error
         if block is None or not self.missing:
             return [] if block is None else [block]
         return [block, np.asarray(values.is_null().to_numpy(), np.float32)[:, None]]
@@ -57,7 +63,7 @@ class FeatureEncoder:
         for name in self.names or [fitted.name for fitted in self.columns]:
             column(table, name, what)
         if self.encode == "by_type":
-            return _joined([block for fitted in self.columns for block in fitted.transform(table)])
+            return _joined([block for fitted in self.columns for block in fitted.transform(table, what)])
         numbers = [_as_number(table, name, what) for name in self.names]
         matrix = np.stack(numbers, axis=1) if numbers else None
         return sp.csr_matrix(matrix) if self.encode == "sparse" and numbers else matrix

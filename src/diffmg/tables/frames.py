@@ -39,7 +39,7 @@ def graph_from_tables(
     for (name, relation), table in zip(by_name(relations).items(), relations.values(), strict=True):
         tables[name] = as_table(table, f"relation {name!r}")
         links[name] = _relation_table(name, relation, keys, tables[name], reverse)
-    return build_network(Description(described, links, on_unknown=on_unknown), tables).graph({})
+    return build_network(Description(described, links, on_unknown=on_unknown), tables, by_id=False).graph({})
 
 
 def _keys(given: str | Sequence[str] | None, table: pa.Table | None) -> tuple[str, ...]:

@@ -108,21 +108,26 @@ class _Keys:
 _Ids = Mapping[str, _Keys]
 
 
-def build_network(description: Description, tables: Tables, encoders: Encoders | None = None) -> Network:
+def build_network(
+    description: Description, tables: Tables, encoders: Encoders | None = None, *, by_id: bool = True
+) -> Network:
     """Map all ids and encode all features; unknown ids are an error or dropped, as the description says.
 
-    `encoders` are those of a network that was read before: its columns are then encoded as they were there.
+    `encoders` are those of a network that was read before: its columns are then encoded as they were there. Nodes are
+    numbered in the order of their ids, or else in that of the rows of their tables; encoders are fitted alike.
     """
     ids: dict[str, _Keys] = {}
     rows, features, fitted, notes = {}, {}, {}, list[str]()
     for node_type, node in description.nodes.items():
         keys = _ids(node_type, node, tables, description)
-        order = pc.sort_indices(keys.values)
+        order = sorted_by_id = pc.sort_indices(keys.values)
+        if node.table is not None and not by_id:
+            order = pa.array(range(len(order)), pa.int64())
         ids[node_type] = _Keys(keys.values.take(order), keys.guessed)
         if node.table is None:
             continue
         table, rows[node_type] = tables[node.table].take(order), order
-        fitted[node_type] = _encoder(node_type, description, table, encoders)
+        fitted[node_type] = _encoder(node_type, description, tables[node.table].take(sorted_by_id), encoders)
         features[node_type] = fitted[node_type].transform(table, f"nodes {node_type!r}")
         notes += fitted[node_type].notes(table, node_type)
     features = {t: matrix for t, matrix in features.items() if matrix is not None}
@@ -211,7 +216,7 @@ def _node_numbers(name: str, end: Sequence[str], table: pa.Table, ids: _Ids, dro
     notes = []
     if found.null_count > values.null_count:
         bad = values.filter(found.is_null()).drop_null()
-        some = pc.unique(bad)[:EXAMPLES].to_pylist()
+        some = sorted(pc.unique(bad).to_pylist())[:EXAMPLES]
         if not drop:
             raise DiffmgError(
                 f"edges must lead to known nodes, but got {len(bad)} rows of relation {name!r} with {node_type!r} ids "

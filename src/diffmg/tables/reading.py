@@ -105,8 +105,10 @@ def _checked(table: pa.Table, what: str) -> pa.Table:
     if double:
         raise DiffmgError(f"every column of {what} must have a name of its own, but got {double} more than once")
     for i, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):  # which cannot be taken by row
+        if pa.types.is_string_view(field.type):  # views cannot be taken by row
             table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
+        elif "view" in str(field.type) and not pa.types.is_dictionary(field.type):  # nor lists or structs of them
+            table = table.set_column(i, field.name, pa.chunked_array([pa.array(table.column(i).to_pylist())]))
     return table
 
 

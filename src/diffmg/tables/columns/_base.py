@@ -86,6 +86,11 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
+def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text: also of a column without values, or whose codes happen to look like numbers in these rows."""
+    return values if pa.types.is_string(values.type) else values.cast(pa.string())
+
+
 def nothing(values: pa.ChunkedArray) -> Block:
     """No features of the values themselves."""
     return np.zeros((len(values), 0), np.float32)

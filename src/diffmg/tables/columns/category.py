@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder, nothing
+from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder, as_text, nothing
 from diffmg.tables.columns.words import MOST_CATEGORIES
 
 RARE = 0.002
@@ -57,6 +57,7 @@ class Category(ColumnEncoder):
         """Ones and zeros; a missing value has zeros alone, one that was not seen is pooled with the rare ones."""
         if self.left_out:
             return nothing(values) if self.constant else None
+        values = as_text(values)
         code = pc.index_in(values, value_set=pa.array(self.kinds)).fill_null(len(self.kinds)).to_numpy()
         block = np.zeros((len(values), len(self.kinds) + 1), np.float32)
         block[np.arange(len(values)), code] = 1.0

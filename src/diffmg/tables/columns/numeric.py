@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from diffmg.core import DiffmgError
 from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder, is_number, nothing
 
 
@@ -51,6 +52,8 @@ class Standardised(ColumnEncoder):
 
     def transform(self, values: pa.ChunkedArray) -> Block | None:
         """One column."""
+        if not (self.takes(values.type) or pa.types.is_null(values.type)):
+            raise DiffmgError(f"a {self.words} must be given, but got {values.type}")
         if not self.deviation:
             return nothing(values)
         scaled = (self.numbers(values) / self.largest - self.mean) / self.deviation

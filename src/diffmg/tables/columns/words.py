@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder
+from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder, as_text
 
 BLANKS = 2
 """A text has this many blanks or more, on average."""
@@ -43,4 +43,4 @@ class Words(ColumnEncoder):
         from sklearn.feature_extraction.text import HashingVectorizer
 
         hashing = HashingVectorizer(n_features=self.columns, alternate_sign=False, dtype=np.float32)
-        return sp.csr_matrix(hashing.transform(values.fill_null("").to_pylist()))
+        return sp.csr_matrix(hashing.transform(as_text(values).fill_null("").to_pylist()))
