@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
         {("author", "wrote", "paper"): wrote, ("paper", "in", "venue"): papers.select(["paper", "venue"])},
         drop={"author": ["field"], "paper": ["venue"]},  # the label, and what is a relation already
     )
-    task = NodeClassification.from_column("author", authors.sort_by("author")["field"])  # in the order of ids
+    task = NodeClassification.from_column("author", authors["field"])
     model = MetaGraphClassifier(method=DiffMG(depth=2, search_seeds=1)).fit(graph, task)
     print(draw(model.metagraphs_[0], "text"), f"{task.metric} on test: {model.score():.2f}", sep="\n")
 

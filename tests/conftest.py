@@ -11,6 +11,7 @@ from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
 from diffmg.tasks.problem import Problem
 
+os.environ.pop("COLUMNS", None)  # or consoles keep the width that the test runner has when they are made
 torch.set_num_threads(1)  # the tensors are tiny: threads cost more than they save
 
 settings.register_profile("default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])

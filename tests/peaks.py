@@ -10,8 +10,8 @@ import sys
 
 import numpy as np
 import torch
-from benchmarks.measure import JobRunner, peak_bytes
 
+from benchmarks.measure import JobRunner, peak_bytes
 from diffmg.core.engine import Engine
 from diffmg.core.metagraph import MetaGraph, links_of
 from diffmg.core.settings import Settings

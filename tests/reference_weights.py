@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from benchmarks.reference import Tower, Towers
 from torch import Tensor, nn
 
+from benchmarks.reference import Tower, Towers
 from diffmg.nn import Affine, Encoder, Model
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-6}

@@ -278,7 +278,7 @@ def test_predictions_are_a_data_frame(fitted: MetaGraphClassifier, advising: Met
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"settings": {"dimm": 8}}, "unknown training setting 'dimm'; did you mean 'dim'"),
+        ({"settings": {"dimm": 8}}, "unknown option of the settings: 'dimm'; did you mean 'dim'"),
         ({"method": "difmg"}, "unknown method 'difmg'; did you mean 'diffmg'"),
         ({"device": "gpu"}, "unknown device 'gpu'"),
         ({"method": Given((MetaGraph.features_only("venue"),))}, "one meta graph for each of"),

@@ -1,4 +1,4 @@
-"""What users import is understood by a type checker: a small program passes in strict mode, and nothing in it is Any."""
+"""What users import is understood by a type checker: a small program passes in strict mode; nothing in it is Any."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import diffmg
 from diffmg import (
-    DiffMG, HeteroGraph, MetaGraphClassifier, MetaGraphRecommender, Model, NodeClassification, Problem, Settings, Source,
-    load_dataset, make_plan, open_problem, read_run, run,
+    DiffMG, HeteroGraph, MetaGraphClassifier, MetaGraphRecommender, Model, NodeClassification, Problem, Settings,
+    Source, load_dataset, make_plan, open_problem, read_run, run,
 )
 
 problem = load_dataset("academic:120")

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.tables import TablesOptions, measure_tables, read, write_tables
 
+from benchmarks.tables import TablesOptions, measure_tables, read, write_tables
 from diffmg.core.errors import DiffmgError
 from diffmg.tables import read_graph
 

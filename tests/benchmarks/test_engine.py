@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from benchmarks.engine import EngineOptions, ReferenceRunner, Work, measure_engine
 
 from benchmarks import engine
+from benchmarks.engine import EngineOptions, ReferenceRunner, Work, measure_engine
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.settings import Settings
 from diffmg.training import Training

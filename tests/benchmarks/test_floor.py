@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from benchmarks.floor import ceilings, least_work
 
 from benchmarks import floor
+from benchmarks.floor import ceilings, least_work
 from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings

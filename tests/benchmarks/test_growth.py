@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from benchmarks.growth import GrowthOptions, checked_sizes, exponents, measure_size
 
+from benchmarks.growth import GrowthOptions, checked_sizes, exponents, measure_size
 from diffmg.core.errors import DiffmgError
 
 CPU = torch.device("cpu")

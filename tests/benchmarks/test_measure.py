@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks.measure import Block, JobRunner, advance_to, alternate, machine, peak_bytes, report, summary, timed
 
 from benchmarks import measure
+from benchmarks.measure import Block, JobRunner, advance_to, alternate, machine, peak_bytes, report, summary, timed
 
 CPU = torch.device("cpu")
 

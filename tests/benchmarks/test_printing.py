@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import io
 
-from benchmarks.printing import engine_table, growth_table
 from rich.console import Console
 from rich.table import Table
+
+from benchmarks.printing import engine_table, growth_table
 
 OURS = {"median": 0.0123, "low": 0.0112, "high": 0.0156, "peak_bytes": 123_000_000}
 OTHER = {"median": 0.0789, "low": 0.0778, "high": 0.0812, "peak_bytes": None}

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from benchmarks.product import ProductOptions, _exact, _library, _matrix, _measured, measure_product
 
 from benchmarks import product
+from benchmarks.product import ProductOptions, _exact, _library, _matrix, _measured, measure_product
 from diffmg.core.errors import DiffmgError
 
 CPU = torch.device("cpu")

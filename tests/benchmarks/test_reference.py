@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from benchmarks.reference import RetrainReference, StackedNetwork, Tower, train
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from benchmarks.reference import RetrainReference, StackedNetwork, Tower, train
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.program import compile_program
 from diffmg.core.settings import Settings

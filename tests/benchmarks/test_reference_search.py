@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from benchmarks.reference_search import Picks, SearchReference
 
+from benchmarks.reference_search import Picks, SearchReference
 from diffmg.core.errors import DiffmgError
 from diffmg.core.program import compile_program
 from diffmg.core.settings import Settings

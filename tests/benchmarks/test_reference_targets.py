@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from benchmarks.reference_targets import NodeTargets, PairTargets, targets_of
 from torch import Tensor
 
+from benchmarks.reference_targets import NodeTargets, PairTargets, targets_of
 from diffmg.core.errors import DiffmgError
 from diffmg.tasks import Task
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from benchmarks.render import DOCUMENTS, ROOT, render_documents
 from benchmarks.speed_tables import TABLES
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from benchmarks.files import RESULTS, read_result, write_result
 
+from benchmarks.files import RESULTS, read_result, write_result
 from diffmg.core.errors import DiffmgError
 
 RESULT = {"what": "schön", "machine": {"gpu": None, "cores": 2}, "results": {"a": [1, 2.5], "b": {}}}

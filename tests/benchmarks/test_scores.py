@@ -4,9 +4,9 @@ from statistics import mean, stdev
 
 import pytest
 import torch
-from benchmarks.scores import VARIANTS, ScoresOptions, measure_scores
 
 from benchmarks import scores
+from benchmarks.scores import VARIANTS, ScoresOptions, measure_scores
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.core.seeds import derive_seed

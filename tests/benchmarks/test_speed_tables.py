@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.files import write_result
 
 from benchmarks import speed_tables
+from benchmarks.files import write_result
 from diffmg.core.errors import DiffmgError
 
 MACHINE = {

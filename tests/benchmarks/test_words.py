@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 import typer
-from benchmarks.words import SeveralWords, run_app, spread
 
+from benchmarks.words import SeveralWords, run_app, spread
 from diffmg.core.errors import DiffmgError, MissingDataError
 
 

@@ -120,7 +120,7 @@ BAD_OPTIONS = {
     "--method magnn -s dim=9 -o heads=3": "must be even",
 }
 BAD_SETTINGS = {
-    "-s max_epoch=3": "unknown training setting 'max_epoch'; did you mean 'max_epochs'?",
+    "-s max_epoch=3": "unknown option of the settings: 'max_epoch'; did you mean 'max_epochs'?",
     "-s dim=0": "`dim >= 1` must hold, but got dim=0",
     "-s dim=abc": "`dim` must be a whole number, but got dim='abc'",
     "-s =3": "an option is written KEY=VALUE, but got '=3'",

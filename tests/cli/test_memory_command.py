@@ -9,12 +9,11 @@ import pytest
 import torch
 
 from diffmg.core.engine import Engine
-from diffmg.core.run import metagraphs_to_dict, read_metagraphs
+from diffmg.core.run import metagraphs_to_dict
 from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS, load_dataset
 from diffmg.engine import device, memory
 from diffmg.engine.memory import in_words, needs
-from diffmg.runs import runner
 from run_files import Answer, diffmg, read, refused
 
 CPU = torch.device("cpu")
@@ -22,7 +21,7 @@ GIGABYTE = 10**9
 TINY = ("-s", "max_epochs=3", "-s", "dim=8")
 
 
-COMMANDS = {"plan": ["plan"], "fit": ["fit"], "given": ["fit", "--metagraph", "m.json"], "search": ["search"]}
+COMMANDS = {"plan": ["plan"], "fit": ["fit"], "given": ["fit", "--metagraph", "m.json"]}
 
 
 def set_free(free: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +123,7 @@ def test_not_enough_memory_is_bad_input_and_leaves_nothing(
 
 
 BAD_SWITCHES = {
-    "colums=8": "unknown switch of the engine: 'colums'; did you mean 'columns'? Known: capture, columns, fused",
+    "colums=8": "unknown option of the engine: 'colums'; did you mean 'columns'? Known: capture, columns, fused",
     "columns": "an option is written KEY=VALUE, but got 'columns'",
     "columns=-1": "`columns >= 0` must hold, but got columns=-1",
     "columns=some": "`columns` must be a whole number, but got columns='some'",
@@ -154,7 +153,7 @@ def test_every_command_refuses_a_bad_switch_and_leaves_nothing(
     [
         (["acadmic"], "unknown data set 'acadmic'; did you mean 'academic'?"),
         (["academic:120", "--depth", "0"], "`depth >= 1` must hold"),
-        (["academic:120", "-s", "dims=3"], "unknown training setting 'dims'; did you mean 'dim'?"),
+        (["academic:120", "-s", "dims=3"], "unknown option of the settings: 'dims'; did you mean 'dim'?"),
         (["academic:120", "--device", "tpu"], "unknown device 'tpu'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -179,20 +178,3 @@ def test_the_switches_of_a_run_are_in_its_plan(tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     switches = {"fused": True, "capture": True, "storage": "bfloat16", "columns": 4}
     assert read(tmp_path / "run")["plan"]["engine"] == switches
-
-
-def test_a_search_takes_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Engine] = []
-    plain = memory.fit_engine_to_memory
-
-    def noted(problem: Any, *given: Any, **options: Any) -> Engine:
-        seen.append(plain(problem, *given, **options))
-        return seen[-1]
-
-    monkeypatch.setattr(runner, "fit_engine_to_memory", noted)
-    files = [tmp_path / "all.json", tmp_path / "some.json"]
-    for file, more in zip(files, ([], ["--engine", "columns=4"]), strict=True):
-        answer = diffmg("search", "academic:120", "--out", file, "-o", "epochs=3", "-s", "dim=8", *more)
-        assert answer.code == 0, answer.err
-    assert seen == [Engine(), Engine(columns=4)]
-    assert read_metagraphs(files[0]) == read_metagraphs(files[1])

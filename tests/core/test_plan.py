@@ -86,10 +86,10 @@ def test_what_is_no_plan_is_told_with_the_place(wrong: Any, place: str) -> None:
 
 
 def test_switches_of_the_engine_change_only_what_was_named() -> None:
-    assert Engine.of({}) == Engine()
-    assert Engine.of({"storage": "bfloat16", "columns": 4}) == Engine(storage="bfloat16", columns=4)
+    assert Engine().changed({}) == Engine()
+    assert Engine().changed({"storage": "bfloat16", "columns": 4}) == Engine(storage="bfloat16", columns=4)
     with pytest.raises(DiffmgError, match="did you mean 'columns'"):
-        Engine.of({"colums": 8})
+        Engine().changed({"colums": 8})
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_settings_change_only_what_was_named():
 
 
 def test_an_unknown_setting_names_the_nearest():
-    with pytest.raises(DiffmgError, match="unknown training setting 'drop_out'; did you mean 'dropout'"):
+    with pytest.raises(DiffmgError, match="unknown option of the settings: 'drop_out'; did you mean 'dropout'"):
         Settings().changed({"drop_out": 0.1})
 
 

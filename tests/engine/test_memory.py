@@ -20,7 +20,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
 from diffmg.engine import memory
-from diffmg.engine.memory import COLUMNS, SPARE, Needs, explained, fit_engine_to_memory, free_bytes, in_words, needs
+from diffmg.engine.memory import COLUMNS, SPARE, Needs, fit_engine_to_memory, free_bytes, in_words, needs
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
 from diffmg.tasks import NodeClassification
@@ -294,7 +294,7 @@ def test_what_does_not_fit_is_said_with_estimate_memory_and_ways_out(classificat
     said = str(raised.value)
     estimate = Needs(parts(classification, search=search, dim=64, depth=3, columns=COLUMNS[-1]))
     assert said.startswith(f"the {word} must fit into 12.3 kB of free memory (cpu), but got an estimate of ")
-    assert f"{in_words(estimate.total)} even with 4 columns at a time ({explained(estimate)});" in said
+    assert f"{in_words(estimate.total)} even with 4 columns at a time ({estimate!s});" in said
     assert "lower dim (64) or the depth (3), give types without features a few, or use a device with more" in said
 
 
@@ -328,7 +328,7 @@ def test_bytes_in_words():
 
 
 def test_parts_are_explained_in_words():
-    assert explained(Needs({"network": 1500, "other states": 2 * 10**9})) == "network 1.5 kB, other states 2.0 GB"
+    assert str(Needs({"network": 1500, "other states": 2 * 10**9})) == "network 1.5 kB, other states 2.0 GB"
 
 
 def test_ten_million_nodes_do_not_fit_into_a_gigabyte_and_the_estimate_needs_none_of_them(monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 from diffmg.estimators import MetaGraphClassifier
+from diffmg.graph.fingerprint import graph_digests
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.search.diffmg import DiffMG
 from diffmg.tasks import NodeClassification
@@ -46,11 +47,26 @@ def makers() -> list[Any]:
 def test_frames_of_any_kind_give_the_same_network(make):
     graph = graph_of(nodes={"author": make(AUTHORS), "paper": make(PAPERS)}, relations={WROTE: make(LINKS)})
     assert graph.ids["author"].tolist() == ["ann", "bob", "cid"]
-    assert graph.ids["paper"].tolist() == [5, 7]
+    assert graph.ids["paper"].tolist() == [7, 5], "rows keep their order"
     assert graph.schema.relations == (Relation(*WROTE), Relation("paper", "rev_wrote", "author"))
-    assert graph.adjacency[Relation(*WROTE)].toarray().tolist() == [[0, 1, 0], [1, 1, 0]]
+    assert graph.adjacency[Relation(*WROTE)].toarray().tolist() == [[1, 1, 0], [0, 1, 0]]
     assert graph.notes == ("author.age: number", "author.field: category, 2 kinds", "paper.year: number")
     assert graph.features["author"].shape == (3, 3)
+
+
+def test_a_column_of_a_table_is_in_the_order_of_its_nodes():
+    """So labels may be taken from the table as they stand, whatever the order of ids."""
+    ids, labels = ["a10", "a2", "a1", "a0"], ["x", "y", "x", "y"]
+    graph = graph_of(nodes={"author": {"id": ids}, "paper": PAPERS}, relations={WROTE: {"a": ids, "p": [5, 7, 7, 5]}})
+    task = NodeClassification.from_column("author", labels, split=["train", "train", "val", "val"])
+    assert dict(zip(graph.ids_of("author"), task.labels.tolist(), strict=True)) == {"a10": 0, "a2": 1, "a1": 0, "a0": 1}
+
+
+def test_features_do_not_depend_on_the_order_of_rows():
+    shuffled = graph_of(nodes={"author": {name: v[::-1] for name, v in AUTHORS.items()}, "paper": PAPERS})
+    graph = graph_of()
+    assert graph.features["author"].tolist() == shuffled.features["author"].tolist()[::-1]
+    assert graph_digests(graph) == graph_digests(shuffled)
 
 
 def test_labels_are_dropped():
@@ -71,7 +87,7 @@ def test_ids_may_be_another_column_or_several():
 
 def test_a_column_called_weight_is_the_weight():
     graph = graph_of(relations={WROTE: {**LINKS, "note": ["x", "y", "z"], "weight": [1, 2, 3]}})
-    assert graph.adjacency[Relation(*WROTE)].toarray().tolist() == [[0, 1, 0], [2, 3, 0]]
+    assert graph.adjacency[Relation(*WROTE)].toarray().tolist() == [[2, 3, 0], [0, 1, 0]]
 
 
 def test_no_reverse_where_none_is_wanted():
@@ -80,7 +96,7 @@ def test_no_reverse_where_none_is_wanted():
 
 def test_types_without_a_table():
     graph = graph_of(nodes={"author": AUTHORS, "paper": None})
-    assert graph.ids["paper"].tolist() == [5, 7]
+    assert graph.ids["paper"].tolist() == [7, 5], "rows keep their order"
 
 
 def test_relations_that_share_a_name():
@@ -140,7 +156,7 @@ def test_from_frames_to_predictions():
     assert model.predict(["a7"])[0] in ("art", "bio")
 
 
-LINKS = {("a", "r", "b"): {"a": ["x", "y"], "b": [1, 2]}}
+ODD_LINKS = {("a", "r", "b"): {"a": ["x", "y"], "b": [1, 2]}}
 
 
 def test_columns_of_polars_that_can_be_no_feature_do_no_harm():
@@ -148,6 +164,6 @@ def test_columns_of_polars_that_can_be_no_feature_do_no_harm():
     frame = polars.DataFrame(
         {"id": ["x", "y"], "list": [["p"], ["q"]], "bytes": [b"p", b"q"], "pair": [{"k": "v"}] * 2}
     )
-    graph = HeteroGraph.from_tables({"a": frame, "b": None}, LINKS)
+    graph = HeteroGraph.from_tables({"a": frame, "b": None}, ODD_LINKS)
     assert "a" not in graph.features
     assert all("left out" in note for note in graph.notes[:3])

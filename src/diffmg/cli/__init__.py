@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from diffmg import __version__
-from diffmg.cli import datasets, demo, describe, export, fit, listing, memory, resume, search, show, use
+from diffmg.cli import datasets, demo, describe, export, fit, listing, memory, resume, show, use
 from diffmg.cli.common import errors, say
 from diffmg.core import DiffmgError, MissingDataError
 
@@ -20,23 +20,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (
-    demo.demo,
-    fit.fit,
-    search.search,
-    resume.resume,
-    resume.repeat,
-    describe.describe,
-    memory.plan,
-    export.export,
-    use.score,
-    use.predict,
-    use.recommend,
-    show.show,
-    show.report,
-    datasets.datasets,
-):
+for command in (demo.demo, fit.fit, resume.resume, resume.repeat, describe.describe, memory.plan, export.export):
     app.command()(command)
+for asking in (use.score, use.predict, use.recommend, show.show, show.report, datasets.datasets):
+    app.command()(asking)
 app.command("list")(listing.list_all)
 
 

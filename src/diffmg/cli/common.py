@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from diffmg.core import DiffmgError
+from diffmg.core import DiffmgError, Run, Source
 
 if TYPE_CHECKING:
-    from diffmg.core import Run, Source
     from diffmg.training.job import Epoch, Job
 
 console = Console()
@@ -24,20 +24,17 @@ errors = Console(stderr=True)
 DATA = "A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, or a database."
 SWITCHES = "Switch of the engine (fused, capture, storage, columns); may be repeated."
 PAIR = "KEY=VALUE"
-option = typer.Option
+option = partial(typer.Option, show_default="none")
+"""Of options that may be left out."""
 Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help="What to predict from a database.")]
 AsOf = Annotated[list[str] | None, option("--as-of", metavar="COLUMN=TIME", help="Read only rows before a time.")]
-OnUnknown = Annotated[
-    str | None, option("--on-unknown", help="Edges to unknown ids: error (or drop).")
-]
-DataRoot = Annotated[
-    Path | None, option("--data-root", help="Where files lie; else DIFFMG_DATA, then a cache.")
-]
-DataSeed = Annotated[int, option("--data-seed", help="Seed that draws made data.")]
-Seed = Annotated[int, option("--seed", help="Seed of searches and trainings.")]
-Device = Annotated[str, option("--device", help="cpu, cuda, or auto for a GPU where there is one.")]
+OnUnknown = Annotated[str | None, option("--on-unknown", help="Edges to unknown ids: error (or drop).")]
+DataRoot = Annotated[Path | None, option("--data-root", help="Where files lie; else DIFFMG_DATA, then a cache.")]
+DataSeed = Annotated[int, typer.Option("--data-seed", help="Seed that draws made data.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of searches and trainings.")]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto for a GPU where there is one.")]
 MethodName = Annotated[str | None, option("--method", "-m", help="A search or a rival; see `diffmg list`.")]
 Options = Annotated[list[str] | None, option("--option", "-o", metavar=PAIR, help="Option of the method; repeatable.")]
 Settings = Annotated[list[str] | None, option("--set", "-s", metavar=PAIR, help="Training setting; may be repeated.")]
@@ -67,8 +64,6 @@ def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
 
 def source(name: str, target: str | None, as_of: list[str] | None, on_unknown: str | None, seed: int = 0) -> Source:
     """Where the data are, as the options say."""
-    from diffmg.core import Source
-
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
     return Source(name, seed, target, times, on_unknown)
 

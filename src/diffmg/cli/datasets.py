@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def datasets(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]", help="Show the card of this one: NAME, NAME:SIZE, NAME@SEED.", show_default="list all"
-        ),
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Its card.", show_default="all")] = None,
     data_root: common.DataRoot = None,
 ) -> None:
     """List the data sets, or show the card of one, with the counts of its files where they are there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +11,9 @@ from rich.table import Table
 
 from diffmg.cli import common
 from diffmg.cli.common import console, say
+from diffmg.core import Method, Run
 
 if TYPE_CHECKING:
-    from diffmg.core import Method, Run
     from diffmg.tasks.problem import Problem
 
 RANDOM_DRAWS = 10
@@ -79,8 +80,5 @@ def _paths(run: Run) -> str:
 
 def _free(path: Path) -> Path:
     """`path`, or the first of `path-2`, `path-3`, ... that does not exist: a demo may be run again."""
-    number = 2
-    free = path
-    while free.exists():
-        free, number = path.with_name(f"{path.name}-{number}"), number + 1
-    return free
+    others = (path.with_name(f"{path.name}-{number}") for number in count(2))
+    return next(free for free in chain([path], others) if not free.exists())

@@ -21,9 +21,7 @@ def describe(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A database, or a description (.toml).")],
     target: common.Target = None,
     as_of: common.AsOf = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="TOML file to write, to be edited.", show_default="none")
-    ] = None,
+    out: Annotated[Path | None, common.option("--out", help="TOML file to write, to be edited.")] = None,
 ) -> None:
     """Show which tables become node types and which keys become relations, and write it as a TOML file."""
     from diffmg.runs.sources import describe as make_description

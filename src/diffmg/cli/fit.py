@@ -5,20 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from diffmg.cli import common
 from diffmg.cli.common import console, say
 from diffmg.cli.describe import show_description
+from diffmg.core import DiffmgError, Engine, Method, Plan, Source, read_metagraphs
 
 if TYPE_CHECKING:
-    from diffmg.core import Method, Plan, Source
     from diffmg.runs.folder import RunFolder
     from diffmg.tasks.problem import Problem
 
 GIVEN = "Train this meta graph file, or 'published' for the authors', instead of searching for one."
 Out = Annotated[Path | None, common.option("--out", help="The run folder to write; else runs/NAME-METHOD-seedSEED.")]
 MetaGraphFile = Annotated[str | None, common.option("--metagraph", help=GIVEN)]
-Repeats = Annotated[int, common.option("--repeats", help="Trainings of what was chosen; the best is kept.")]
-SaveEvery = Annotated[float, common.option("--save-every", help="Seconds between two saved states, for `resume`.")]
+Repeats = Annotated[int, typer.Option("--repeats", help="Trainings of what was chosen; the best is kept.")]
+SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]
 
 
 def fit(
@@ -42,7 +44,6 @@ def fit(
     save_every: SaveEvery = 5.0,
 ) -> None:
     """Fit a method: search a meta graph (or take a rival), train it, score it, and write a run folder."""
-    from diffmg.core import Engine
     from diffmg.runs.sources import make_plan
 
     source = common.source(name, target, as_of, on_unknown, data_seed)
@@ -54,7 +55,7 @@ def fit(
         repeats=repeats,
         seed=seed,
         device=device,
-        engine=Engine.of(common.parse_pairs(engine)),
+        engine=Engine().changed(common.parse_pairs(engine)),
     )
     path = out or Path("runs") / f"{source.label}-{plan.method.name}-seed{seed}"
     fit_in_new_folder(plan, path, data_root, save_every)
@@ -62,7 +63,6 @@ def fit(
 
 def _given(source: Source, metagraph: str | None, method: str | None) -> Method | None:
     """The method of `--metagraph`: meta graphs of a file, or the authors'."""
-    from diffmg.core import DiffmgError, read_metagraphs
     from diffmg.methods.given import Given
     from diffmg.runs.sources import published_for
 

@@ -6,11 +6,11 @@ from rich.table import Table
 
 from diffmg.cli.common import console
 from diffmg.cli.datasets import listing
+from diffmg.core import METHODS, TASKS, Settings
 
 
 def list_all() -> None:
     """List everything registered: methods with their options, tasks, data sets, column types, formats, settings."""
-    from diffmg.core import METHODS, TASKS, Settings
     from diffmg.tables.columns import COLUMN_TYPES
     from diffmg.viz import DRAWINGS
 

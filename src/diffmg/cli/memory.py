@@ -6,6 +6,7 @@ from rich.table import Table
 
 from diffmg.cli import common
 from diffmg.cli.common import console, say
+from diffmg.core import Engine
 
 
 def plan(
@@ -21,7 +22,6 @@ def plan(
     data_seed: common.DataSeed = 0,
 ) -> None:
     """Say how much memory a search and a training would take, and whether they fit, without starting either."""
-    from diffmg.core import Engine
     from diffmg.engine.device import describe_device, free_bytes, resolve_device
     from diffmg.engine.memory import fit_engine_to_memory, in_words, needs
     from diffmg.runs.sources import make_plan, open_problem
@@ -32,7 +32,7 @@ def plan(
     settings, states = chosen.settings, chosen.method.make().depth
     problem = open_problem(source, root=data_root)
     place = resolve_device(device)
-    graph = replace(problem.graph, engine=Engine.of(common.parse_pairs(engine)))
+    graph = replace(problem.graph, engine=Engine().changed(common.parse_pairs(engine)))
     estimates = {
         what: needs(Problem(graph, problem.task), settings, states, place, search=search)
         for what, search in (("search", True), ("training", False))

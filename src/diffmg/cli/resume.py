@@ -8,11 +8,11 @@ import typer
 
 from diffmg.cli import common
 from diffmg.cli.fit import SaveEvery, execute, fit_in_new_folder, open_data
+from diffmg.core import read_run
 
 
 def resume(run: common.RunPath, data_root: common.DataRoot = None, save_every: SaveEvery = 5.0) -> None:
     """Go on with a run that was stopped; its result is the same as if it had not been."""
-    from diffmg.core import read_run
     from diffmg.runs.folder import RunFolder
     from diffmg.runs.runner import check_same_data
 
@@ -30,7 +30,5 @@ def repeat(
     save_every: SaveEvery = 5.0,
 ) -> None:
     """Do again what another run did, from its run.json alone."""
-    from diffmg.core import read_run
-
     plan = read_run(run).plan
     fit_in_new_folder(plan if device is None else replace(plan, device=device), out, data_root, save_every)

@@ -1,28 +1,22 @@
 """The command that draws a meta graph."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from diffmg.cli import common
 from diffmg.cli.common import say
-
-if TYPE_CHECKING:
-    from diffmg.core import MetaGraph
+from diffmg.core import DiffmgError, MetaGraph, read_metagraphs, read_run
+from diffmg.core.files import write_text
 
 
 def show(
-    what: Annotated[
-        str, typer.Argument(metavar="WHAT", help="A run folder, a meta graph file, or a data set of the paper.")
-    ],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="A run folder, a meta graph file, or a data set.")],
     form: Annotated[str, typer.Option("--format", help="text, dot, mermaid or svg.")] = "text",
     out: Annotated[Path | None, typer.Option("--out", help="File to write.", show_default="print")] = None,
 ) -> None:
     """Draw a meta graph."""
-    from diffmg.core.files import write_text
     from diffmg.viz import draw_all
 
     drawing = draw_all(_find(what), form)
@@ -41,7 +35,6 @@ def report(run: common.RunPath) -> None:
 
 
 def _find(what: str) -> tuple[MetaGraph, ...]:
-    from diffmg.core import DiffmgError, read_metagraphs, read_run
     from diffmg.datasets import DATASETS
 
     path = Path(what)

@@ -10,9 +10,10 @@ from rich.table import Table
 
 from diffmg.cli import common
 from diffmg.cli.common import console, say
+from diffmg.core import DiffmgError, Source
+from diffmg.core.files import write_text
 
 if TYPE_CHECKING:
-    from diffmg.core import Source
     from diffmg.runs.model import Model
     from diffmg.tasks.answers import Answers
 
@@ -53,7 +54,6 @@ def recommend(
 
 def _load(run: Path, data: str | None, data_root: Path | None, verb: str | None = None) -> Model:
     """The model of a run on its data."""
-    from diffmg.core import DiffmgError
     from diffmg.runs.model import Model
 
     model = Model.load(run, root=data_root)
@@ -88,8 +88,6 @@ def _as_ids(texts: list[str] | None, model: Model) -> Any:
 
 
 def _write(out: Path | None, answers: Answers) -> None:
-    from diffmg.core.files import write_text
-
     if out is None:
         typer.echo(answers.to_csv(), nl=False)
     else:

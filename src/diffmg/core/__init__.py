@@ -2,34 +2,24 @@
 
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError, MissingDataError, unknown
-from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph, MetaPath, Operation, links_of
+from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph, MetaPath, Operation
 from diffmg.core.method import METHODS, Method, MethodSpec
 from diffmg.core.options import Bounds, Checked, Count, Fraction, NotNegative, Positive, Share
 from diffmg.core.plan import Plan, Source
-from diffmg.core.program import Cell, Product, Program, Step, Term, compile_program
+from diffmg.core.program import Program, compile_program
 from diffmg.core.registry import Registry
-from diffmg.core.run import (
-    Candidate,
-    Data,
-    Run,
-    ScoredPart,
-    Trained,
-    metagraphs_to_dict,
-    read_history,
-    read_metagraphs,
-    read_run,
-)
+from diffmg.core.run import Run, read_history, read_metagraphs, read_run
 from diffmg.core.schema import Relation, Schema
 from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
-from diffmg.core.space import SearchSpace, check_fits
-from diffmg.core.task import PARTS, TASKS, Part, Reading, Task, TaskSpec
+from diffmg.core.space import SearchSpace
+from diffmg.core.task import PARTS, TASKS, Part, Task, TaskSpec
 
 __all__ = [
-    "EMPTY", "IDENTITY", "METHODS", "PARTS", "TASKS", "Bounds", "Candidate", "Cell", "Checked", "Count", "Data",
+    "EMPTY", "IDENTITY", "METHODS", "PARTS", "TASKS", "Bounds", "Checked", "Count",
     "DiffmgError", "Engine", "Fraction", "Link", "MetaGraph", "MetaPath", "Method", "MethodSpec",
-    "MissingDataError", "NotNegative", "Operation", "Part", "Plan", "Positive", "Product", "Program", "Reading",
-    "Registry", "Relation", "Run", "Schema", "ScoredPart", "SearchSpace", "Settings", "Share", "Source", "Step",
-    "Task", "TaskSpec", "Term", "Trained", "check_fits", "compile_program", "derive_seed", "links_of",
-    "metagraphs_to_dict", "read_history", "read_metagraphs", "read_run", "unknown",
+    "MissingDataError", "NotNegative", "Operation", "Part", "Plan", "Positive", "Program",
+    "Registry", "Relation", "Run", "Schema", "SearchSpace", "Settings", "Share", "Source",
+    "Task", "TaskSpec", "compile_program", "derive_seed",
+    "read_history", "read_metagraphs", "read_run", "unknown",
 ]  # fmt: skip

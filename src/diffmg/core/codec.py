@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin, get_type_hints
 
-from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.files import read_text, write_text
-from diffmg.core.options import fits, spelled
+from diffmg.core.errors import DiffmgError
+from diffmg.core.files import read_text
+from diffmg.core.options import check_names, fits, spelled
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -68,11 +68,6 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         raise DiffmgError(f"{what} must be TOML, but got {str(path)!r}, which is not: {error}") from error
 
 
-def write_toml(path: Path, data: dict[str, Any]) -> None:
-    """Write plain values as TOML, atomically."""
-    write_text(path, to_toml(data))
-
-
 def to_toml(data: dict[str, Any]) -> str:
     """Plain values as TOML text."""
     import tomlkit
@@ -88,14 +83,6 @@ def check_format(data: object, known: int, what: str) -> dict[str, Any]:
         advice = "update diffmg to read it" if newer else "fit again to have it in the present format"
         raise DiffmgError(f"{what} must have format {known}, but got {found!r}; {advice}")
     return {name: value for name, value in data.items() if name != "format"}
-
-
-def check_names(given: Iterable[str], kind: type, what: str) -> None:
-    """Raise with the nearest name if a dataclass has no field of a given name."""
-    known = [f.name for f in fields(kind) if f.init]
-    for name in given:
-        if name not in known:
-            raise unknown(what, name, known)
 
 
 @cache

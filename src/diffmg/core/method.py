@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from diffmg.core.codec import check_names, from_plain, to_plain
+from diffmg.core.codec import from_plain, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
-from diffmg.core.options import Checked
+from diffmg.core.options import Checked, check_names
 from diffmg.core.registry import Registry
 from diffmg.core.settings import Settings
 
@@ -58,8 +58,9 @@ class Method(Checked, ABC):
 
     def spec(self) -> MethodSpec:
         """The method by name, with the options that differ from their defaults."""
-        plain = to_plain({f.name: getattr(self, f.name) for f in fields(self) if _differs(self, f)})  # type: ignore[arg-type]
-        return MethodSpec(self.name, plain)
+        usual = {f.name: f.default for f in fields(self)}  # type: ignore[arg-type]
+        given = {name: getattr(self, name) for name in usual}
+        return MethodSpec(self.name, to_plain({name: v for name, v in given.items() if v != usual[name]}))
 
     def check(self, problem: Problem, settings: Settings) -> None:  # noqa: ARG002
         """Raise, before anything is computed, if the method cannot do the task, or not with these settings."""
@@ -103,7 +104,3 @@ class MethodSpec:
         kind = METHODS.get(self.name)
         check_names(self.options, kind, f"option of method {self.name!r}:")
         return from_plain(kind, dict(self.options), f"method {self.name!r}")
-
-
-def _differs(method: Any, option: Any) -> bool:
-    return bool(getattr(method, option.name) != option.default)

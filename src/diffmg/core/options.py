@@ -1,11 +1,11 @@
 """Checks of options: each field has the type it says and lies within its bounds, and the rules hold."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core.errors import DiffmgError, unknown
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,19 @@ class Checked:
     def rules(self) -> dict[str, bool]:
         """What must hold beside types and bounds, as formulas of the fields' names."""
         return {}
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """The same with some fields changed; unknown ones raise with the nearest."""
+        check_names(changes, type(self), f"option of the {type(self).__name__.lower()}:")
+        return replace(self, **changes)  # type: ignore[type-var]
+
+
+def check_names(given: Iterable[str], kind: type, what: str) -> None:
+    """Raise with the nearest name if a dataclass has no field of a given name."""
+    known = [f.name for f in fields(kind) if f.init]
+    for name in given:
+        if name not in known:
+            raise unknown(what, name, known)
 
 
 def check_types(options: Any) -> None:

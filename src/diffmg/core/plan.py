@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from diffmg.core.engine import Engine
@@ -53,10 +53,7 @@ class Source:
 
     def located(self) -> Source:
         """The same with a path that holds from any directory."""
-        return Source(str(Path(self.name).resolve()), *self._rest()) if self.is_file else self
-
-    def _rest(self) -> tuple[int, str | None, Mapping[str, str], str | None]:
-        return self.seed, self.target, self.as_of, self.on_unknown
+        return replace(self, name=str(Path(self.name).resolve())) if self.is_file else self
 
 
 @dataclass(frozen=True)

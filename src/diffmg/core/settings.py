@@ -1,12 +1,8 @@
 """How any model is trained."""
 
-from __future__ import annotations
+from dataclasses import dataclass
+from typing import Literal
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
-
-from diffmg.core.codec import check_names
 from diffmg.core.options import Checked, Count, Fraction, NotNegative, Positive
 
 Select = Literal["loss", "score"]
@@ -31,8 +27,3 @@ class Settings(Checked):
     """The epoch that is kept: highest validation score or lowest validation loss."""
     links: Links = "sum"
     """What becomes of several operations on one link: their messages are summed, or averaged."""
-
-    def changed(self, changes: Mapping[str, Any]) -> Settings:
-        """The same with some fields changed; unknown ones raise with the nearest."""
-        check_names(changes, Settings, "training setting")
-        return replace(self, **changes)

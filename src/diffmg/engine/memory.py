@@ -31,6 +31,9 @@ class Needs:
         """All of them."""
         return sum(self.parts.values())
 
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {in_words(size)}" for name, size in self.parts.items())
+
 
 def needs(problem: Problem, settings: Settings, depth: int, device: torch.device, *, search: bool) -> Needs:
     """About what a search for meta graphs of `depth` states, or a training of the largest of them, holds at most."""
@@ -73,14 +76,9 @@ def fit_engine_to_memory(
     raise DiffmgError(
         f"the {what} must fit into {in_words(free or 0)} of free memory ({device.type}), "
         f"but got an estimate of {in_words(largest.total)} even with {tried[-1].columns or settings.dim} columns at a "
-        f"time ({explained(largest)}); lower dim ({settings.dim}) or the depth ({depth}), give types without features "
+        f"time ({largest}); lower dim ({settings.dim}) or the depth ({depth}), give types without features "
         "a few, or use a device with more memory"
     )
-
-
-def explained(estimate: Needs) -> str:
-    """The parts in words."""
-    return ", ".join(f"{name} {in_words(size)}" for name, size in estimate.parts.items())
 
 
 def in_words(size: int) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from diffmg.core import SearchSpace, links_of
+from diffmg.core import SearchSpace
+from diffmg.core.metagraph import links_of
 from diffmg.graph.network import HeteroGraph
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from diffmg.core import Cell, Product, Program, Step, Term
+from diffmg.core import Program
+from diffmg.core.program import Cell, Product, Step, Term
 from diffmg.graph.network import HeteroGraph
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from diffmg.core import DiffmgError, MetaGraph, Run, metagraphs_to_dict, read_history, read_run
+from diffmg.core import DiffmgError, MetaGraph, Run, read_history, read_run
 from diffmg.core.files import cannot_write, digest_of, make_folder, write_json, write_text
-from diffmg.core.run import HISTORY, RUN
+from diffmg.core.run import HISTORY, RUN, metagraphs_to_dict
 from diffmg.runs.model import MODEL, Model
 from diffmg.runs.tensors import read_tensors, write_tensors
 from diffmg.training.job import Epoch, Job

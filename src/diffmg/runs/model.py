@@ -14,10 +14,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from diffmg.core import TASKS, Data, DiffmgError, MetaGraph, MethodSpec, Part, Settings, Source, Task, read_run
+from diffmg.core import TASKS, DiffmgError, MetaGraph, MethodSpec, Part, Settings, Source, Task, read_run
 from diffmg.core.codec import check_format, from_plain, to_plain
 from diffmg.core.files import digest_of
-from diffmg.engine.device import resolve_device
+from diffmg.core.run import Data
 from diffmg.runs.provenance import data_of, differences
 from diffmg.runs.sources import open_problem
 from diffmg.runs.tensors import read_tensors, write_tensors
@@ -140,10 +140,6 @@ class Model:
     def scores(self, part: Part = "test") -> dict[str, float]:
         """All scores on a part of the split."""
         return scores_on(self.problem, self.outputs, part)
-
-    def to(self, device: str) -> Model:
-        """The same model elsewhere."""
-        return Model(self.recipe, self.weights, self.ids, self.problem.to(resolve_device(device)), self._root)
 
     def _open(self, source: Source) -> Problem:
         """Data from where they are, encoded as when the model was fitted."""

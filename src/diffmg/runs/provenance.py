@@ -9,7 +9,7 @@ import numpy
 import torch
 
 import diffmg
-from diffmg.core import Data
+from diffmg.core.run import Data
 from diffmg.graph.fingerprint import canonical_order, fingerprint, graph_digests
 from diffmg.tasks.problem import Problem
 

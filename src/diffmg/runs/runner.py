@@ -5,7 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from diffmg.core import Candidate, DiffmgError, MetaGraph, Method, Plan, Run, Trained, compile_program, derive_seed
+from diffmg.core import DiffmgError, MetaGraph, Method, Plan, Run, compile_program, derive_seed
+from diffmg.core.run import Candidate, Trained
 from diffmg.engine.device import describe_device, resolve_device
 from diffmg.engine.memory import fit_engine_to_memory
 from diffmg.runs.folder import RunFolder
@@ -42,15 +43,15 @@ def run(plan: Plan, problem: Problem, store: RunFolder | None = None, watch: Wat
     return done, model
 
 
-def place(plan: Plan, problem: Problem, method: Method, *, train: bool = True) -> tuple[Plan, Problem]:
+def place(plan: Plan, problem: Problem, method: Method) -> tuple[Plan, Problem]:
     """The problem on the plan's device, and the plan with the engine's switches with which it fits there.
 
-    Raises where it does not fit, or where the method cannot do the task. `train`: whether what is found is trained too.
+    Raises where it does not fit, or where the method cannot do the task.
     """
     device = resolve_device(plan.device)
     problem = problem.to(problem.graph.device, plan.engine)
     method.check(problem, plan.settings)
-    wanted = {"search": method.needs_search_memory, "training": method.has_metagraph and train}
+    wanted = {"search": method.needs_search_memory, "training": method.has_metagraph}
     engine = fit_engine_to_memory(problem, plan.settings, method.depth, device, **wanted)
     return replace(plan, engine=engine), problem.to(device, engine)
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diffmg.core import TASKS, Checked, DiffmgError, TaskSpec, unknown
-from diffmg.core.codec import check_format, check_names, from_plain, read_toml, to_plain, write_toml
+from diffmg.core.codec import check_format, from_plain, read_toml, to_plain, to_toml
+from diffmg.core.files import write_text
+from diffmg.core.options import check_names
 from diffmg.tables.connecting import without_password
 from diffmg.tables.encoding import Encode
 
@@ -149,7 +151,7 @@ def description_to_dict(description: Description) -> dict[str, Any]:
 
 def write_description(path: Path, description: Description) -> None:
     """Write a TOML file that can be read, edited and read again."""
-    write_toml(path, description_to_dict(description))
+    write_text(path, to_toml(description_to_dict(description)))
 
 
 def _task(given: Any) -> TaskSpec:

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from diffmg.core import DiffmgError, Engine, MetaGraph, Source, Task, check_fits, compile_program
+from diffmg.core import DiffmgError, Engine, MetaGraph, Source, Task, compile_program
+from diffmg.core.space import check_fits
 from diffmg.graph.network import HeteroGraph
 
 

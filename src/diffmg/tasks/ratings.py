@@ -97,6 +97,6 @@ def _distinct(rng: Random, below: int, count: int) -> Ints:
         raise DiffmgError(f"there must be enough pairs never rated to fill up negatives ({count}), but got {below}")
     if isinstance(rng, np.random.Generator):
         return rng.choice(below, count, replace=False)
-    everything = np.arange(below, dtype=np.int32 if below <= np.iinfo(np.int32).max else np.int64)
+    everything = np.arange(below, dtype=np.int32 if below < 2**31 else np.int64)
     rng.shuffle(everything)
     return everything[:count].astype(np.int64)

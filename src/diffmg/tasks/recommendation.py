@@ -14,8 +14,9 @@ import torch.nn.functional as F  # noqa: N812
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from diffmg.core import PARTS, TASKS, Bounds, DiffmgError, Part, Reading, Task, TaskSpec, unknown
+from diffmg.core import PARTS, TASKS, Bounds, DiffmgError, Part, Task, TaskSpec, unknown
 from diffmg.core.arrow import numbers
+from diffmg.core.task import Reading
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,16 +17,12 @@ from diffmg.training.job import Epoch, Job
 from diffmg.training.state import load_module, load_optimizer, module_state, optimizer_state, take
 
 
-def encoder_options(settings: Settings) -> EncoderOptions:
-    """The encoder that retraining uses."""
-    norm = "learned" if settings.layer_norm else "off"
-    return EncoderOptions(settings.dim, norm, settings.tanh, settings.dropout)  # type: ignore[arg-type]
-
-
 def build_model(problem: Problem, metagraphs: Sequence[MetaGraph], settings: Settings, seed: int) -> DerivedModel:
     """A fresh model for these meta graphs, one per target type of the task."""
     arranged = problem.arranged(metagraphs)
-    options, mean = encoder_options(settings), settings.links == "mean"
+    norm: Literal["learned", "off"] = "learned" if settings.layer_norm else "off"
+    options = EncoderOptions(settings.dim, norm, settings.tanh, settings.dropout)
+    mean = settings.links == "mean"
     return DerivedModel(problem.graph, arranged, problem.task.outputs, options, seed, mean=mean)
 
 

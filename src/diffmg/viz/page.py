@@ -1,11 +1,10 @@
 """The page of one run."""
 
-import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from diffmg.core import MetaGraph, Run, ScoredPart, read_history, read_run
+from diffmg.core import MetaGraph, Run, read_history, read_run
 from diffmg.core.files import write_text
 from diffmg.viz._base import draw_all
 from diffmg.viz.curves import curves_svg
@@ -60,22 +59,16 @@ def _section(title: str, body: str) -> list[str]:
 
 def _scores(run: Run) -> str:
     """Scores of the model that is kept and, of several trainings, their mean."""
-    names, several = list(run.scores("val")), len(run.trained) > 1
-    rows = []
-    for name in names:
+    several, rows = len(run.trained) > 1, []
+    for name in run.scores("val"):
         row = [name, *(_number(run.scores(part).get(name)) for part in ("val", "test"))]
-        rows.append(row + ([_mean_std(run, "test", name)] if several else []))
+        rows.append(row + ([f"{run.mean('test', name):.4f} ± {run.std('test', name):.4f}"] if several else []))
     heads = ["score", "validation", "test"]
     return table([*heads, f"test, mean of {len(run.trained)} trainings"] if several else heads, rows)
 
 
 def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.4f}"
-
-
-def _mean_std(run: Run, part: ScoredPart, name: str) -> str:
-    mean, std = run.mean(part, name), run.std(part, name)
-    return "none" if math.isnan(mean) else f"{mean:.4f} ± {std:.4f}"
 
 
 def _candidates(run: Run) -> str:
