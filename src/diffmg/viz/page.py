@@ -62,7 +62,8 @@ def _scores(run: Run) -> str:
     several, rows = len(run.trained) > 1, []
     for name in run.scores("val"):
         row = [name, *(_number(run.scores(part).get(name)) for part in ("val", "test"))]
-        rows.append(row + ([f"{run.mean('test', name):.4f} ± {run.std('test', name):.4f}"] if several else []))
+        mean = f"{run.mean('test', name):.4f} ± {run.std('test', name):.4f}" if run.values("test", name) else "none"
+        rows.append(row + ([mean] if several else []))
     heads = ["score", "validation", "test"]
     return table([*heads, f"test, mean of {len(run.trained)} trainings"] if several else heads, rows)
 

@@ -14,7 +14,6 @@ from diffmg.nn import EncoderOptions, Model
 from diffmg.nn.model import types_of
 from diffmg.tasks.problem import Problem
 from diffmg.training import Training
-from diffmg.training.training import encoder_options
 from small_networks import small_classification
 
 
@@ -67,7 +66,13 @@ def test_types_are_checked():
 def test_training_sums_or_averages_the_operations_of_a_link(problem, quick, links):
     found = Everything(depth=2).search(problem, quick, 0).found()
     model = Training(problem, found, replace(quick, links=links), 0).model.eval()
-    plain = Model(problem.graph, types_of(found), problem.task.outputs, encoder_options(quick), 0).eval()
+    plain = Model(
+        problem.graph,
+        types_of(found),
+        problem.task.outputs,
+        EncoderOptions(quick.dim, "learned", quick.tanh, quick.dropout),
+        0,
+    ).eval()
     shares = [torch.tensor([1 / len(o) if links == "mean" else 1.0 for o in m.operations for _ in o]) for m in found]
     for got, wanted in zip(model(problem.graph), plain(problem.graph, found, shares), strict=True):
         torch.testing.assert_close(got, wanted)
