@@ -66,6 +66,7 @@ def test_types_are_checked():
 def test_training_sums_or_averages_the_operations_of_a_link(problem, quick, links):
     found = Everything(depth=2).search(problem, quick, 0).found()
     model = Training(problem, found, replace(quick, links=links), 0).model.eval()
+    options = EncoderOptions(quick.dim, "learned", quick.tanh, quick.dropout)
     plain = Model(
         problem.graph,
         types_of(found),
