@@ -67,13 +67,7 @@ def test_training_sums_or_averages_the_operations_of_a_link(problem, quick, link
     found = Everything(depth=2).search(problem, quick, 0).found()
     model = Training(problem, found, replace(quick, links=links), 0).model.eval()
     options = EncoderOptions(quick.dim, "learned", quick.tanh, quick.dropout)
-    plain = Model(
-        problem.graph,
-        types_of(found),
-        problem.task.outputs,
-        EncoderOptions(quick.dim, "learned", quick.tanh, quick.dropout),
-        0,
-    ).eval()
+    plain = Model(problem.graph, types_of(found), problem.task.outputs, options, 0).eval()
     shares = [torch.tensor([1 / len(o) if links == "mean" else 1.0 for o in m.operations for _ in o]) for m in found]
     for got, wanted in zip(model(problem.graph), plain(problem.graph, found, shares), strict=True):
         torch.testing.assert_close(got, wanted)
