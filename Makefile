@@ -9,7 +9,7 @@ demo: $(VENV)/ready
 	$(RUN)/diffmg demo
 
 test: $(VENV)/ready
-	$(RUN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
+	$(RUN)/python -m pytest -n auto --dist worksteal $(COVERAGE)
 
 check: $(VENV)/ready
 	$(RUN)/ruff check .
