@@ -10,7 +10,7 @@ from torch import Tensor
 
 from diffmg.core.errors import DiffmgError
 from diffmg.tasks import NodeClassification, Part, Recommendation, Task
-from diffmg.tasks.recommendation import Labelled
+from diffmg.tasks.pairs import Labelled
 
 
 class NodeTargets:

@@ -151,9 +151,9 @@ def test_ids_given_the_other_way_round_are_another_network():
 
 def test_the_digests_tell_counts_in_words():
     found = graph_digests(changed())
-    assert found["nodes of a"].startswith("3 nodes, ")
-    assert found["features of a"].startswith("2 columns, ")
-    assert found["edges of a -r-> b"].startswith("2 edges, ")
+    assert found["nodes of a"].startswith("3 nodes #")
+    assert found["features of a"].startswith("2 columns #")
+    assert found["edges of a -r-> b"].startswith("2 edges #")
     assert graph_digests(graph_of())["features of a"] == "none"
 
 

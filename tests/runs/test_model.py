@@ -115,7 +115,7 @@ CHANGES = {
     "a weight changed": (replace_in("plays.csv", "0.", "0.9"), "edges of actor -plays-> film: "),
     "a value changed": (replace_in("actors.csv", "a3,", "a3,1"), "features of actor"),
     "a class renamed": (replace_in("films.csv", "drama", "play", 99), "classes: was 'action, comedy, drama'"),
-    "a label changed": (replace_in("films.csv", "comedy", "drama"), "labels: values, but other content"),
+    "a label changed": (replace_in("films.csv", "comedy", "drama"), "labels: 60 labels, but other content"),
     "another split": (replace_in("classification.toml", 'label = "genre"', 'label = "genre"\nseed = 5'), "split, test"),
     "another metric": (
         replace_in("classification.toml", 'label = "genre"', 'label = "genre"\nmetric = "accuracy"'),

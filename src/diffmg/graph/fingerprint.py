@@ -39,13 +39,14 @@ def graph_digests(graph: HeteroGraph) -> dict[str, str]:
     """Counts and hashes of each part of a network, the same for any order of its nodes."""
     orders = canonical_order(graph)
     canonical = graph.permuted(orders)
-    found = {"schema": str(fingerprint(canonical.schema))}
+    kinds = f"{len(graph.schema.node_types)} node types, {len(graph.schema.relations)} relations"
+    found = {"schema": f"{kinds} #{fingerprint(canonical.schema)}"}
     for node_type, count in graph.num_nodes.items():
-        found[f"nodes of {node_type}"] = f"{count} nodes, ids {fingerprint(_plain(canonical.ids_of(node_type)))}"
+        found[f"nodes of {node_type}"] = f"{count} nodes #{fingerprint(_plain(canonical.ids_of(node_type)))}"
         found[f"features of {node_type}"] = _features(canonical.features.get(node_type))
     for relation, matrix in canonical.adjacency.items():
         where = np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices, np.int64)
-        found[f"edges of {relation}"] = f"{matrix.nnz} edges, {fingerprint(*where, matrix.data)}"
+        found[f"edges of {relation}"] = f"{matrix.nnz} edges #{fingerprint(*where, matrix.data)}"
     return found
 
 
@@ -63,7 +64,7 @@ def _features(features: Features | None) -> str:
     if features is None:
         return "none"
     if not isinstance(features, FixedMatrix):
-        return f"{features.shape[1]} columns, {fingerprint(features)}"
+        return f"{features.shape[1]} columns #{fingerprint(features)}"
     csr = features.forward
     parts = (features.shape, csr.crow_indices().long(), csr.col_indices().long(), csr.values())
-    return f"{features.shape[1]} columns, {fingerprint(*parts)}"
+    return f"{features.shape[1]} columns #{fingerprint(*parts)}"

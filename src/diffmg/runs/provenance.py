@@ -34,7 +34,8 @@ def differences(fitted: Data, found: Data) -> list[str]:
     told += [f"{name} is new" for name in now if name not in before]
     for name in before:
         if name in now and before[name] != now[name]:
-            told.append(f"{name}: {_words(before[name], now[name])}")
+            old, new = (digests[name].partition(" #")[0] for digests in (before, now))
+            told.append(f"{name}: was {old!r}, is {new!r}" if old != new else f"{name}: {old}, but other content")
     return told
 
 
@@ -47,17 +48,6 @@ def versions() -> dict[str, str | None]:
         "python": platform.python_version(),
         "commit": _commit(),
     }
-
-
-def _words(before: str, now: str) -> str:
-    """Two digests that differ: their plain words where those differ, or else that the content does."""
-    old, new = (text.rpartition(", ")[0] if _is_hashed(text) else text for text in (before, now))
-    return f"was {old!r}, is {new!r}" if old != new else f"{old or 'values'}, but other content".lstrip(", ")
-
-
-def _is_hashed(text: str) -> bool:
-    last = text.rpartition(", ")[2].rpartition(" ")[2]
-    return len(last) == 16 and all(c in "0123456789abcdef" for c in last)
 
 
 def _commit() -> str | None:

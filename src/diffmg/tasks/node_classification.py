@@ -270,9 +270,9 @@ class NodeClassification(Task):
         places = np.arange(len(labels)) if own is None else inverse(own)
         found = {"task": f"classification of {self.target}", "metric": self.metric}
         found["classes"] = ", ".join(map(str, self.classes))
-        found["labels"] = fingerprint(labels if own is None else labels[own])
+        found["labels"] = f"{int((labels >= 0).sum())} labels #{fingerprint(labels if own is None else labels[own])}"
         for part, index in self.parts.items():
-            found[f"split, {part}"] = f"{len(index)} nodes, {fingerprint(np.sort(places[index.numpy(force=True)]))}"
+            found[f"split, {part}"] = f"{len(index)} nodes #{fingerprint(np.sort(places[index.numpy(force=True)]))}"
         return found
 
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> NodeClassification:

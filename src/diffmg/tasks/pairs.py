@@ -1,14 +1,18 @@
-"""Dot products of a fixed list of row pairs, with a gradient made of sparse products."""
+"""Pairs of rows: their dot products, with a gradient made of sparse products, and their labels."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
+
+from diffmg.core import PARTS, DiffmgError, Part
+from diffmg.tasks.metrics import auc_of
 
 
 @dataclass(frozen=True)
@@ -71,3 +75,86 @@ class _Scores(torch.autograd.Function):
 
 def _pointer(rows: NDArray[np.int32], count: int) -> NDArray[np.int32]:
     return np.concatenate([[0], np.bincount(rows, minlength=count).cumsum()]).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Pairs of one part with their labels, 1 or 0, and what the loss and the scores need of them."""
+
+    pairs: Pairs
+    labels: Tensor
+    signs: Tensor
+    """1 for positives, -1 for negatives."""
+    shares: Tensor
+    """One over the number of pairs with the same label."""
+    positive: Tensor
+    negative: Tensor
+    """Which pairs these are."""
+
+    @classmethod
+    def build(cls, rows: tuple[NDArray[np.int64], ...], shape: tuple[int, int]) -> Labelled:
+        """From rows (user, item) of positive and of negative pairs."""
+        labels = np.repeat(np.array([1.0, 0.0], np.float32), [len(r) for r in rows])
+        pairs, order = Pairs.build(np.concatenate(rows), *shape)
+        return cls.of(pairs, torch.from_numpy(labels[order]))
+
+    @classmethod
+    def of(cls, pairs: Pairs, labels: Tensor) -> Labelled:
+        """From pairs and their labels."""
+        positive, negative = torch.nonzero(labels > 0).flatten(), torch.nonzero(labels <= 0).flatten()
+        shares = labels / max(len(positive), 1) + (1 - labels) / max(len(negative), 1)
+        return cls(pairs, labels, 2 * labels - 1, shares, positive, negative)
+
+    def to(self, device: torch.device | str) -> Labelled:
+        """The same elsewhere."""
+        return Labelled(*(getattr(self, f.name).to(device) for f in fields(self)))
+
+    def auc(self, scores: Tensor) -> Tensor:
+        """Area under the ROC curve."""
+        return auc_of(scores[self.positive], scores[self.negative])
+
+
+def means(
+    pairs: NDArray[np.int64], stars: NDArray[np.float64], shape: tuple[int, int]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Each pair once, with the mean of its ratings: the same for any order of rows."""
+    codes, place = np.unique(pairs[:, 0] * shape[1] + pairs[:, 1], return_inverse=True)
+    if len(codes) == len(pairs):
+        return pairs, stars
+    order = np.lexsort((stars, place))  # sums of equal numbers in equal order are equal to the bit
+    totals = np.bincount(place[order], stars[order])
+    return np.stack(np.divmod(codes, shape[1]), axis=1), totals / np.bincount(place)
+
+
+def checked_pairs(pairs: ArrayLike, shape: tuple[int, int], part: str) -> NDArray[np.int64]:
+    """Rows (user, item) of whole numbers within the shape."""
+    rows = np.asarray(pairs)
+    if rows.size == 0:
+        return np.empty((0, 2), np.int64)
+    if rows.ndim != 2 or rows.shape[1] != 2 or not np.issubdtype(rows.dtype, np.integer):
+        raise DiffmgError(
+            f"pairs of {part} must be rows (user, item) of whole numbers, but got {rows.dtype} of shape {rows.shape}"
+        )
+    if (rows < 0).any() or (rows >= np.asarray(shape)).any():
+        raise DiffmgError(
+            f"pairs of {part} must have `0 <= user < {shape[0]}` and `0 <= item < {shape[1]}`, "
+            f"but got {rows.min(axis=0).tolist()} to {rows.max(axis=0).tolist()}"
+        )
+    return rows.astype(np.int64, copy=False)
+
+
+def check_overlap(rows: Mapping[Part, tuple[NDArray[np.int64], ...]]) -> None:
+    """Each part has positive and negative pairs, and no pair occurs twice."""
+    for part in PARTS[:2]:
+        if any(not len(r) for r in rows[part]):
+            counts = [len(r) for r in rows[part]]
+            raise DiffmgError(
+                f"{part} needs positive and negative pairs, but got {counts[0]} positive and {counts[1]} negative"
+            )
+    everything = np.concatenate([r for part in PARTS for r in rows[part]])
+    unique = np.unique(everything, axis=0)
+    if len(unique) < len(everything):
+        raise DiffmgError(
+            "the parts of a split must not overlap and a pair has one label, "
+            f"but got {len(everything) - len(unique)} pairs more than once"
+        )

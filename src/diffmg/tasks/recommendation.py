@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -21,8 +21,8 @@ from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
 from diffmg.tasks.labels import split_numbers
-from diffmg.tasks.metrics import auc_of, average_precision, ndcg_at_k, recall_at_k
-from diffmg.tasks.pairs import Pairs
+from diffmg.tasks.metrics import average_precision, ndcg_at_k, recall_at_k
+from diffmg.tasks.pairs import Labelled, Pairs, check_overlap, checked_pairs, means
 from diffmg.tasks.ratings import Ratings, fresh_split
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class RecommendationSpec(TaskSpec):
     ) -> Mapping[str, NDArray[Any]]:
         """Rows (user, item): `observed`, and `pos_PART` and `neg_PART` for each part."""
         if self.split is None:
-            return fresh_split(Ratings.build(*_means(pairs, stars, shape), shape), self.seed, self.liked)
+            return fresh_split(Ratings.build(*means(pairs, stars, shape), shape), self.seed, self.liked)
         what = f"the split column {self.split!r} of relation {self.relation!r}"
         parts = split_numbers(tables.edge_column(self.relation, self.split).filter(pa.array(rated)), what)
         rest, liked = np.ones(len(pairs), bool), stars > self.liked
@@ -122,40 +122,6 @@ class RecommendationSpec(TaskSpec):
             split |= {f"pos_{part}": pairs[there & liked], f"neg_{part}": pairs[there & ~liked]}
             rest &= ~there
         return split | {"observed": pairs[rest & liked]}
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Pairs of one part with their labels, 1 or 0, and what the loss and the scores need of them."""
-
-    pairs: Pairs
-    labels: Tensor
-    signs: Tensor
-    """1 for positives, -1 for negatives."""
-    shares: Tensor
-    """One over the number of pairs with the same label."""
-    positive: Tensor
-    negative: Tensor
-    """Which pairs these are."""
-
-    @classmethod
-    def of(cls, pairs: Pairs, labels: Tensor) -> Labelled:
-        """From pairs and their labels."""
-        positive, negative = torch.nonzero(labels > 0).flatten(), torch.nonzero(labels <= 0).flatten()
-        shares = labels / max(len(positive), 1) + (1 - labels) / max(len(negative), 1)
-        return cls(pairs, labels, 2 * labels - 1, shares, positive, negative)
-
-    def to(self, device: torch.device | str) -> Labelled:
-        """The same elsewhere."""
-        return Labelled(*(getattr(self, f.name).to(device) for f in fields(self)))
-
-    def loss(self, scores: Tensor) -> Tensor:
-        """The paper's loss, each sum divided by its number of pairs."""
-        return -(self.shares * F.logsigmoid(self.signs * scores)).sum()
-
-    def auc(self, scores: Tensor) -> Tensor:
-        """Area under the ROC curve."""
-        return auc_of(scores[self.positive], scores[self.negative])
 
 
 @TASKS.add("recommendation")
@@ -205,15 +171,15 @@ class Recommendation(Task):
             raise DiffmgError(f"users and items must be of two node types, but got {user!r} for both")
         empty = np.empty((0, 2), np.int64)
         rows = {
-            p: tuple(_checked_pairs(given.get(p, empty), shape, p) for given in (positives, negatives)) for p in PARTS
+            p: tuple(checked_pairs(given.get(p, empty), shape, p) for given in (positives, negatives)) for p in PARTS
         }
-        _check_overlap(rows)
-        known = empty if seen is None else _checked_pairs(seen, shape, "seen")
+        check_overlap(rows)
+        known = empty if seen is None else checked_pairs(seen, shape, "seen")
         return cls(
             user,
             item,
             shape,
-            {p: _labelled(r, shape) for p, r in rows.items()},
+            {p: Labelled.build(r, shape) for p, r in rows.items()},
             _marks(known[:, 0], known[:, 1], shape),
             exempt,
             metric,
@@ -261,7 +227,7 @@ class Recommendation(Task):
     def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
         """The paper's loss, each sum divided by its number of pairs."""
         labelled = self.parts[part]
-        return labelled.loss(labelled.pairs.scores(*outputs))
+        return _loss(labelled, labelled.pairs.scores(*outputs))
 
     def scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """AUC and average precision over the labelled pairs."""
@@ -277,7 +243,7 @@ class Recommendation(Task):
         scores = labelled.pairs.scores(*outputs)
         kept = scores.detach()
         score = labelled.auc(kept) if self.metric == "auc" else average_precision(kept, labelled.labels)
-        return labelled.loss(scores), score
+        return _loss(labelled, scores), score
 
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """Also recall@k and ndcg@k: all items ranked for each user with a positive in `part`, known ones left out."""
@@ -360,10 +326,10 @@ class Recommendation(Task):
             codes = places[0][left] * np.int64(self.shape[1]) + places[1][right]
             by_code = np.argsort(codes)
             labels = labelled.labels.numpy(force=True)[by_code]
-            found[f"split, {part}"] = f"{len(codes)} pairs, {fingerprint(codes[by_code], labels)}"
+            found[f"split, {part}"] = f"{len(codes)} pairs #{fingerprint(codes[by_code], labels)}"
         users, items = self.seen.nonzero()
         codes = np.sort(places[0][users] * np.int64(self.shape[1]) + places[1][items])
-        return found | {"seen": f"{len(codes)} pairs, {fingerprint(codes)}"}
+        return found | {"seen": f"{len(codes)} pairs #{fingerprint(codes)}"}
 
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> Recommendation:
         """The same pairs of nodes in another order."""
@@ -410,55 +376,9 @@ class Recommendation(Task):
         return _marks(rows, columns, self.shape)
 
 
-def _means(
-    pairs: NDArray[np.int64], stars: NDArray[np.float64], shape: tuple[int, int]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Each pair once, with the mean of its ratings: the same for any order of rows."""
-    codes, place = np.unique(pairs[:, 0] * shape[1] + pairs[:, 1], return_inverse=True)
-    if len(codes) == len(pairs):
-        return pairs, stars
-    order = np.lexsort((stars, place))  # sums of equal numbers in equal order are equal to the bit
-    totals = np.bincount(place[order], stars[order])
-    return np.stack(np.divmod(codes, shape[1]), axis=1), totals / np.bincount(place)
+def _loss(labelled: Labelled, scores: Tensor) -> Tensor:
+    return -(labelled.shares * F.logsigmoid(labelled.signs * scores)).sum()
 
 
 def _marks(rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
-
-
-def _checked_pairs(pairs: ArrayLike, shape: tuple[int, int], part: str) -> NDArray[np.int64]:
-    rows = np.asarray(pairs)
-    if rows.size == 0:
-        return np.empty((0, 2), np.int64)
-    if rows.ndim != 2 or rows.shape[1] != 2 or not np.issubdtype(rows.dtype, np.integer):
-        raise DiffmgError(
-            f"pairs of {part} must be rows (user, item) of whole numbers, but got {rows.dtype} of shape {rows.shape}"
-        )
-    if (rows < 0).any() or (rows >= np.asarray(shape)).any():
-        raise DiffmgError(
-            f"pairs of {part} must have `0 <= user < {shape[0]}` and `0 <= item < {shape[1]}`, "
-            f"but got {rows.min(axis=0).tolist()} to {rows.max(axis=0).tolist()}"
-        )
-    return rows.astype(np.int64, copy=False)
-
-
-def _check_overlap(rows: Mapping[Part, tuple[NDArray[np.int64], ...]]) -> None:
-    for part in PARTS[:2]:
-        if any(not len(r) for r in rows[part]):
-            counts = [len(r) for r in rows[part]]
-            raise DiffmgError(
-                f"{part} needs positive and negative pairs, but got {counts[0]} positive and {counts[1]} negative"
-            )
-    everything = np.concatenate([r for part in PARTS for r in rows[part]])
-    unique = np.unique(everything, axis=0)
-    if len(unique) < len(everything):
-        raise DiffmgError(
-            "the parts of a split must not overlap and a pair has one label, "
-            f"but got {len(everything) - len(unique)} pairs more than once"
-        )
-
-
-def _labelled(rows: tuple[NDArray[np.int64], ...], shape: tuple[int, int]) -> Labelled:
-    labels = np.repeat(np.array([1.0, 0.0], np.float32), [len(r) for r in rows])
-    pairs, order = Pairs.build(np.concatenate(rows), *shape)
-    return Labelled.of(pairs, torch.from_numpy(labels[order]))
