@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_written_is_named(classified: Path) -> None:
 
 def test_a_run_that_has_no_meta_graph_yet_is_named(copy: Path) -> None:
     edit(copy, candidates=[])
-    assert f"the run must have come as far as a meta graph, but got '{copy}'" in refused("show", copy)
+    assert f"the run must have found a meta graph, but got '{copy}'" in refused("show", copy)
 
 
 def test_a_run_whose_choice_is_none_of_its_candidates_is_bad_input_and_no_fault(copy: Path) -> None:
@@ -76,7 +76,7 @@ def test_what_cannot_be_shown_is_named(what: str, words: str) -> None:
     ("content", "words"),
     [
         ("{", "a meta graph file must be JSON"),
-        ("[]", "a meta graph file holds one meta graph or a list of them"),
+        ("[]", "a meta graph file holds one meta graph or a list"),
         (json.dumps({"target": "a", "links": {"1": []}}), "a link is written 'k<-i' with two state numbers"),
     ],
 )

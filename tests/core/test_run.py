@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from diffmg.core.errors import DiffmgError
+from diffmg.core.files import write_json
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.method import MethodSpec
 from diffmg.core.plan import Plan, Source
@@ -181,3 +182,9 @@ def test_a_meta_graph_file_with_a_wrong_meta_graph_says_where(tmp_path: Path) ->
     path.write_text(json.dumps({"target": "author", "links": {"1<-0": ["identitty"]}}))
     with pytest.raises(DiffmgError, match=r"but got 'identitty'"):
         read_metagraphs(path)
+
+
+def test_a_meta_graph_file_of_another_format_is_refused(tmp_path: Path) -> None:
+    write_json(tmp_path / "m.json", {"format": 7, "metagraphs": []})
+    with pytest.raises(DiffmgError, match="must have format 1, but got 7"):
+        read_metagraphs(tmp_path / "m.json")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import warnings
 
 import numpy as np
@@ -118,3 +119,10 @@ def test_bad_data_is_refused_as_anywhere():
     data["a", "r", "b"].edge_index = torch.tensor([[0], [2]])
     with pytest.raises(DiffmgError, match="`0 <= b < 2` must hold, but got 2"):
         from_pyg(data)
+
+
+def test_without_pyg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
+    graph = HeteroGraph.build({"a": 2}, {("a", "knows", "a"): [[0], [1]]})
+    with pytest.raises(DiffmgError, match=r"diffmg\[pyg\]"):
+        graph.to_pyg()

@@ -62,20 +62,15 @@ def _table(run: Run, randoms: list[Run], features: Run) -> Table:
     table.add_row("DiffMG", f"{run.mean('test'):.3f}", _paths(run), style="bold")
     scores = sorted(r.mean("test") for r in randoms)
     mean = sum(scores) / len(scores)
-    table.add_row(
-        "random meta graph", f"{mean:.3f}", f"mean of {len(scores)} draws, from {scores[0]:.3f} to {scores[-1]:.3f}"
-    )
+    spread = f"mean of {len(scores)} draws, from {scores[0]:.3f} to {scores[-1]:.3f}"
+    table.add_row("random meta graph", f"{mean:.3f}", spread)
     table.add_row("features only", f"{features.mean('test'):.3f}", "no relations")
     return table
 
 
 def _paths(run: Run) -> str:
-    lines = []
-    for metagraph in run.metagraphs:
-        for path in metagraph.longest_paths():
-            types = [r.source for r in path] + [metagraph.target]
-            lines.append(" → ".join(types))
-    return "\n".join(dict.fromkeys(lines))
+    paths = [(*(r.source for r in path), m.target) for m in run.metagraphs for path in m.longest_paths()]
+    return "\n".join(dict.fromkeys(map(" → ".join, paths)))
 
 
 def _free(path: Path) -> Path:

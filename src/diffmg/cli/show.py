@@ -41,9 +41,7 @@ def _find(what: str) -> tuple[MetaGraph, ...]:
     if path.is_dir():
         metagraphs = read_run(path).metagraphs
         if not metagraphs:
-            raise DiffmgError(
-                f"the run must have come as far as a meta graph, but got {what!r} (most rivals have none)"
-            )
+            raise DiffmgError(f"the run must have found a meta graph, but got {what!r} (most rivals have none)")
         return metagraphs
     if path.is_file():
         return read_metagraphs(path)

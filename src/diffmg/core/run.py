@@ -6,6 +6,7 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -144,27 +145,24 @@ def read_run(folder: Path) -> Run:
 
 def read_history(folder: Path) -> list[dict[str, Any]]:
     """The epochs of a run folder; a line that was cut off is left out."""
-    path = folder / HISTORY
-    records = []
+    path, records = folder / HISTORY, []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        try:
+        with suppress(json.JSONDecodeError):
             records.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
     return records
 
 
 def read_metagraphs(path: Path) -> tuple[MetaGraph, ...]:
     """Meta graphs from a file: one, or a list under `metagraphs`."""
     data = read_json(path, "a meta graph file")
+    if isinstance(data, dict):
+        check_format({"format": 1, **data}, 1, f"the meta graph file {str(path)!r}")
     several = data.get("metagraphs", [data]) if isinstance(data, dict) else data
     if not isinstance(several, list) or not several:
-        raise DiffmgError(
-            f"a meta graph file holds one meta graph or a list of them, but got {str(path)!r} without any"
-        )
+        raise DiffmgError(f"a meta graph file holds one meta graph or a list, but got {str(path)!r} without any")
     return tuple(MetaGraph.from_dict(m) for m in several)
 
 
 def metagraphs_to_dict(metagraphs: Sequence[MetaGraph]) -> dict[str, Any]:
     """The content of `metagraph.json`."""
-    return {"metagraphs": [m.to_dict() for m in metagraphs]}
+    return {"format": 1, "metagraphs": [m.to_dict() for m in metagraphs]}

@@ -47,8 +47,10 @@ def from_pyg(data: HeteroData, *, reverse: bool = False) -> HeteroGraph:
 @CONVERTERS.add("to_pyg")
 def to_pyg(graph: HeteroGraph) -> HeteroData:
     """A `HeteroData` with the network's features, edges, and the weights of relations that have any other than 1."""
-    from torch_geometric.data import HeteroData
-
+    try:
+        from torch_geometric.data import HeteroData
+    except ImportError as error:
+        raise DiffmgError(f"PyG's data need PyG, but got: {error}; pip install 'diffmg[pyg]'") from error
     data = HeteroData()
     for node_type, count in graph.num_nodes.items():
         data[node_type].num_nodes = count
