@@ -67,6 +67,7 @@ def test_every_task_is_covered() -> None:
     assert {name for name, _ in CASES} == set(METHODS.names())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "task"), CASES, ids=lambda value: value)
 def test_every_route_gives_the_same_answers(
     name: str, task: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -70,6 +70,7 @@ def test_files_that_contributing_names_are_there() -> None:
         assert (SOURCE / file).is_file(), file
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_alone_and_works_in_an_empty_environment(tmp_path: Path) -> None:
     """No experiments, no benchmarks, no tests; data files, cards and types are in."""
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]

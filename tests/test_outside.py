@@ -65,6 +65,7 @@ json.dump(found, open("found.json", "w"))
 """
 
 
+@pytest.mark.slow
 def test_they_are_listed_fit_predict_and_go_through_tables(installed: dict[str, str], tmp_path: Path) -> None:
     command = [sys.executable, "-c", COMMANDS]
     done = subprocess.run(command, env=installed, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -81,6 +82,7 @@ def test_they_are_listed_fit_predict_and_go_through_tables(installed: dict[str, 
         assert float(answers[house]) == pytest.approx(float(number), abs=0.05)
 
 
+@pytest.mark.slow
 def test_they_pass_the_kit(installed: dict[str, str]) -> None:
     done = subprocess.run([sys.executable, "-c", KIT], env=installed, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import diffmg
 
 PROGRAM = """
@@ -59,6 +61,7 @@ def mypy(tmp_path: Path, text: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_program_of_a_user_is_typed_throughout(tmp_path: Path) -> None:
     told = mypy(tmp_path, PROGRAM + "\ndiffmg.no_such_name\nDiffMG(epsilom=0.3)\n")
     revealed = re.findall(r'Revealed type is "(.*)"', told)

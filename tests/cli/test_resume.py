@@ -46,6 +46,7 @@ def end(process: subprocess.Popen[bytes], sent: signal.Signals) -> tuple[int, st
     return process.returncode, err.decode()
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_resumed_as_if_it_had_not_been(straight: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     process = start("-m", "diffmg", "fit", DATA, "--out", path, *LONG)
@@ -57,6 +58,7 @@ def test_a_killed_process_is_resumed_as_if_it_had_not_been(straight: Path, tmp_p
     assert content(path) == content(straight)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_run_that_can_be_used_and_resumed(straight: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     process = start(SLOWLY, "train-0", 15, "fit", DATA, "--out", path, *LONG, "--save-every", 1000)

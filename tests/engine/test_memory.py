@@ -181,6 +181,7 @@ def run_peaks(*cases: str, **environment: str) -> dict[str, dict[str, list[int]]
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["search", "training"])
 @pytest.mark.parametrize("name", ["academic:4000", "shop:4000"])
 def test_no_more_is_held_than_estimated_and_not_much_less(measured, name, work):
@@ -188,6 +189,7 @@ def test_no_more_is_held_than_estimated_and_not_much_less(measured, name, work):
     assert peak <= estimate <= 4 * peak
 
 
+@pytest.mark.slow
 def test_tensors_never_hold_more_than_estimated_when_all_states_are_as_large_as_the_network():
     """Each tensor is given back at once, so that the peak is what tensors hold, without gaps between them."""
     found = run_peaks("one-type:5000", "one-type:5000/8", MALLOC_MMAP_THRESHOLD_="65536")

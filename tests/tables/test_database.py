@@ -116,6 +116,7 @@ def test_the_network_is_what_the_tables_say(shop: str) -> None:
     assert [n for n in graph.notes if n.startswith(f"relation order_customer: {guests} rows ")]
 
 
+@pytest.mark.slow
 def test_the_planted_joins_are_found_in_the_bare_database(shop: str) -> None:
     problem = problem_of(shop)
     alone = MetaGraphClassifier(method="features", device="cpu").fit(problem)
