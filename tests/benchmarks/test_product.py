@@ -16,7 +16,7 @@ def drawn(options: ProductOptions) -> torch.Tensor:
 
 
 def test_a_cpu_is_refused():
-    with pytest.raises(DiffmgError, match="needs a GPU, but got 'cpu'; on a CPU the library's product is used"):
+    with pytest.raises(DiffmgError, match="but got 'cpu'; on a CPU the library's"):
         measure_product(ProductOptions(nodes=10, degree=2, dim=4, repeats=1), CPU)
 
 
@@ -28,9 +28,7 @@ def test_sizes_are_one_or_more(name):
 
 def test_edges_must_fit_into_32_bits():
     assert ProductOptions(nodes=2**30, degree=1).nodes == 2**30
-    with pytest.raises(
-        DiffmgError, match=r"`nodes \* degree < 2\*\*31` must hold, but got .*nodes=1073741824, degree=2"
-    ):
+    with pytest.raises(DiffmgError, match=r"but got .*nodes=1073741824, degree=2"):
         ProductOptions(nodes=2**30, degree=2)
 
 

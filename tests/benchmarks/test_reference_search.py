@@ -167,5 +167,5 @@ def test_exploration_decays(classification):
 
 
 def test_one_level_is_refused():
-    with pytest.raises(DiffmgError, match="two levels, with the sample alone, but got single_level=True"):
+    with pytest.raises(DiffmgError, match="but got single_level=True"):
         SearchReference(None, DiffMG(single_level=True), DIM, 0)

@@ -82,7 +82,7 @@ def test_variants_switch_one_thing_each_and_the_first_none():
 
 
 def test_data_without_published_meta_graphs_are_refused():
-    with pytest.raises(DiffmgError, match="authors' meta graphs, but got 'academic:120', which has none"):
+    with pytest.raises(DiffmgError, match="but got 'academic:120', which has none"):
         measure_scores("academic:120", CPU, ScoresOptions(), None)
 
 

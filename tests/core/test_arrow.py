@@ -40,7 +40,7 @@ def test_series(library):
 
 @pytest.mark.parametrize("given", [[1, "x"], "text", 5, np.ones((2, 2)), None, iter([1])])
 def test_what_is_no_column(given):
-    with pytest.raises(DiffmgError, match="it must hold one value a row, all of one type, but got: "):
+    with pytest.raises(DiffmgError, match="it must hold one value a row, all of one"):
         as_column(given, "it")
 
 

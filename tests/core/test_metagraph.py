@@ -173,5 +173,5 @@ def test_replace_changes_one_link_of_a_copy():
 
 
 def test_missing_link_is_an_error():
-    with pytest.raises(DiffmgError, match=r"every link of 2 states must be given once.*\['2<-0'\]"):
+    with pytest.raises(DiffmgError, match=r"every link of 2 states must be given"):
         MetaGraph.of("author", {Link(1, 0): VP, Link(2, 1): PA})

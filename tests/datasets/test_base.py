@@ -61,14 +61,14 @@ def test_only_ratings_can_be_split_anew(name: str) -> None:
 
 
 def test_a_split_has_one_seed_from_0() -> None:
-    with pytest.raises(DiffmgError, match=r"a split has one seed, but got 'yelp@7' and split_seed=8"):
+    with pytest.raises(DiffmgError, match=r"but got 'yelp@7' and split_seed=8"):
         load_dataset("yelp@7", split_seed=8)
     with pytest.raises(DiffmgError, match=r"`split_seed >= 0` must hold, but got -1"):
         load_dataset("yelp", split_seed=-1)
 
 
 def test_an_unknown_name_names_the_nearest() -> None:
-    with pytest.raises(DiffmgError, match=r"unknown data set 'acadmic'; did you mean 'academic'"):
+    with pytest.raises(DiffmgError, match=r"did you mean 'academic'"):
         load_dataset("acadmic")
 
 

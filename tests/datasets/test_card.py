@@ -67,7 +67,7 @@ def test_a_card_says_where_from_and_what_to_beware_of(name: str) -> None:
 
 
 def test_a_data_set_without_a_card_is_named() -> None:
-    with pytest.raises(DiffmgError, match=r"every data set has a card, but got no 'cards/nothing.toml'"):
+    with pytest.raises(DiffmgError, match=r"but got no 'cards/nothing.toml'"):
         read_card("nothing")
 
 

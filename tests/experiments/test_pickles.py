@@ -120,7 +120,7 @@ def test_a_malicious_pickle_is_refused_and_runs_nothing(protocol: int, wrapped: 
             data = pickle.dumps([sp.eye(2, format="csr"), call] if wrapped else call, protocol)
         except (TypeError, pickle.PicklingError):
             continue  # modules cannot be pickled
-        with pytest.raises(DiffmgError, match=r"'it' must be a pickle of arrays .* refused; nothing of it was run"):
+        with pytest.raises(DiffmgError, match=r"'it' must be a pickle of arrays .* refused;"):
             load(data)
     assert not mark.exists()
 

@@ -116,7 +116,7 @@ def test_what_cannot_be_captured_runs_step_by_step(gpu):
     gpu.broken = True
     replay = Replay(gpu.step, torch.device("cuda"))
     replay(1)
-    with pytest.warns(UserWarning, match=r"more slowly: operation not permitted when stream is capturing$"):
+    with pytest.warns(UserWarning, match=r"more slowly: operation not permitted when"):
         replay(4)
     assert (gpu.done, gpu.recording) == (5, None)
     replay(3)

@@ -94,21 +94,17 @@ def test_other_names_of_the_attributes():
 def test_nodes_without_a_type():
     given = library(nx.Graph())
     given.add_node("eve")
-    with pytest.raises(
-        DiffmgError, match=r"every node must say its type in the attribute 'type', but got 1 of 5 .*such as \['eve'\]"
-    ):
+    with pytest.raises(DiffmgError, match=r"but got 1 of 5 .*such as \['eve'\]"):
         from_networkx(given)
 
 
 def test_edges_without_a_type():
     given = library(nx.DiGraph())
     given.add_edge("ann", 2)
-    with pytest.raises(
-        DiffmgError, match=r"every edge must say its type in the attribute 'type', but got None for \('ann', 2\)"
-    ):
+    with pytest.raises(DiffmgError, match=r"but got None for \('ann', 2\)"):
         from_networkx(given)
 
 
 def test_a_graph_of_nothing():
-    with pytest.raises(DiffmgError, match="a network needs one or more relations, but got 0"):
+    with pytest.raises(DiffmgError, match="a network needs one or more relations, but"):
         from_networkx(nx.Graph())

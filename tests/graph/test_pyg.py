@@ -108,9 +108,7 @@ def test_node_type_without_a_size():
 def test_relation_without_edges():
     data = small()
     data["b", "s", "a"].edge_attr = torch.ones(2)
-    with pytest.raises(
-        DiffmgError, match=r"relation \('b', 's', 'a'\) must have an `edge_index`, but got \['edge_attr'\]"
-    ):
+    with pytest.raises(DiffmgError, match=r"but got \['edge_attr'\]"):
         from_pyg(data)
 
 

@@ -50,7 +50,7 @@ def test_a_description_with_its_files_beside_it(library: str) -> None:
 def test_unknown_ids_are_dropped_if_asked(library: str) -> None:
     authors = Path(library).parent / "authors.csv"
     authors.write_text("\n".join(authors.read_text().splitlines()[:-1]) + "\n")
-    with pytest.raises(DiffmgError, match="edges must lead to known nodes, but got 1 rows of relation 'wrote'"):
+    with pytest.raises(DiffmgError, match="but got 1 rows of relation 'wrote'"):
         open_problem(library)
     assert open_problem(Source(library, on_unknown="drop")).graph.num_nodes["author"] == 19
 
@@ -58,7 +58,7 @@ def test_unknown_ids_are_dropped_if_asked(library: str) -> None:
 def test_options_are_for_the_data_they_fit(library: str) -> None:
     with pytest.raises(DiffmgError, match="a target and a time are for databases"):
         describe(Source(library, target="authors.field"))
-    with pytest.raises(DiffmgError, match=r"are for own tables, but got \{'on_unknown': 'drop'\} for 'academic'"):
+    with pytest.raises(DiffmgError, match=r"but got \{'on_unknown': 'drop'\} for"):
         open_problem(Source("academic", on_unknown="drop"))
     with pytest.raises(DiffmgError, match=r"a database needs a target TABLE.COLUMN"):
         describe(Source("shop.db"))

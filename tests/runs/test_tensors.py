@@ -21,12 +21,12 @@ def test_a_damaged_file_of_tensors_is_named(damage: str, tmp_path: Path) -> None
     write_tensors(path, TENSORS, {})
     whole = path.read_bytes()
     path.write_bytes({"cut": whole[:-8], "empty": b"", "text": b"this is not a file of tensors"}[damage])
-    with pytest.raises(DiffmgError, match=r"a file of tensors must be whole, but got '.*m\.safetensors'"):
+    with pytest.raises(DiffmgError, match=r"but got '.*m\.safetensors'"):
         read_tensors(path)
 
 
 def test_a_missing_file_of_tensors_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DiffmgError, match=r"a file of tensors must be whole, but got '.*gone'"):
+    with pytest.raises(DiffmgError, match=r"but got '.*gone'"):
         read_tensors(tmp_path / "gone")
 
 

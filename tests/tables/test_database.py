@@ -295,7 +295,7 @@ def test_a_bad_target_is_named(target: str, message: str, tmp_path: Path) -> Non
 
 
 def test_a_label_of_bytes_is_named(shop: str) -> None:
-    with pytest.raises(DiffmgError, match=r"a label is a column of classes, but got 'customers\.photo', whose type"):
+    with pytest.raises(DiffmgError, match=r"but got 'customers\.photo', whose type"):
         describe_database(shop, "customers.photo")
 
 
@@ -315,26 +315,24 @@ def test_a_label_with_one_class_is_named(tmp_path: Path) -> None:
 
 
 def test_a_database_without_tables_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DiffmgError, match=r"a database must have tables, but got none in '.*made\.db'"):
+    with pytest.raises(DiffmgError, match=r"but got none in '.*made\.db'"):
         describe_database(made(tmp_path, "CREATE TABLE a (b)", "DROP TABLE a"), "a.b")
 
 
 def test_a_database_without_keys_is_named(tmp_path: Path) -> None:
     address = made(tmp_path, "CREATE TABLE a (id INTEGER PRIMARY KEY, b TEXT)", "INSERT INTO a VALUES (1, 'x')")
-    with pytest.raises(DiffmgError, match=r"foreign keys must link 'a' to other tables with rows, but got none"):
+    with pytest.raises(DiffmgError, match=r"foreign keys must link 'a' to other tables"):
         describe_database(address, "a.b")
 
 
 def test_keys_to_rows_that_are_not_there_are_counted(tmp_path: Path) -> None:
     address = made(tmp_path, SICKNESS, PERSON, PET, PEOPLE, PETS, "INSERT INTO pet VALUES (3, 99, NULL, 'eel')")
-    with pytest.raises(
-        DiffmgError, match=r"1 rows of relation 'owner' with 'person' ids that no node has, such as \[99\]"
-    ):
+    with pytest.raises(DiffmgError, match=r"1 rows of relation 'owner' with 'person' ids"):
         problem_of(address, "person.sick")
 
 
 def test_a_description_without_a_database_is_named(shop: str) -> None:
-    with pytest.raises(DiffmgError, match=r"must name its database to be read from it, but got database=None"):
+    with pytest.raises(DiffmgError, match=r"but got database=None"):
         read_database(replace(describe_database(shop, CHURNED), database=None))
 
 
@@ -344,9 +342,9 @@ def edited(shop: str, **parts: Any) -> Description:
 
 
 def test_a_table_or_column_that_is_not_there_is_named(shop: str) -> None:
-    with pytest.raises(DiffmgError, match=r"unknown table of the database: 'region'; did you mean 'regions'"):
+    with pytest.raises(DiffmgError, match=r"did you mean 'regions'"):
         read_database(edited(shop, nodes={"regions": NodeTable("region", ("code",))}))
-    with pytest.raises(DiffmgError, match=r"unknown column of table 'regions': 'populaton'; did you mean 'population'"):
+    with pytest.raises(DiffmgError, match=r"did you mean 'population'"):
         read_database(edited(shop, nodes={"regions": NodeTable("regions", ("code",), ("populaton",))}))
 
 

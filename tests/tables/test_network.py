@@ -135,30 +135,28 @@ def test_weights_that_are_none(share, message):
 
 def test_unknown_columns_come_with_the_nearest():
     relation = RelationTable("wrote", ("author", "hwo"), ("paper", "what"))
-    with pytest.raises(DiffmgError, match=r"unknown column of relation 'wrote': 'hwo'; did you mean 'who'\?"):
+    with pytest.raises(DiffmgError, match=r"did you mean 'who'\?"):
         graph_of(with_relation(relation))
-    with pytest.raises(DiffmgError, match=r"unknown column of relation 'wrote': 'wieght'; did you mean 'weight'\?"):
+    with pytest.raises(DiffmgError, match=r"did you mean 'weight'\?"):
         graph_of(
             with_relation(replace(DESCRIPTION.relations["wrote"], weight="wieght")),
             wrote={**TABLES["wrote"], "weight": [1, 1, 1]},
         )
     nodes = {**DESCRIPTION.nodes, "author": NodeTable("authors", ("di",))}
-    with pytest.raises(DiffmgError, match=r"unknown column of nodes 'author': 'di'; did you mean 'id'\?"):
+    with pytest.raises(DiffmgError, match=r"did you mean 'id'\?"):
         graph_of(replace(DESCRIPTION, nodes=nodes))
     nodes = {**DESCRIPTION.nodes, "author": NodeTable("authors", features=("aeg",))}
-    with pytest.raises(DiffmgError, match=r"unknown column of nodes 'author': 'aeg'; did you mean 'age'\?"):
+    with pytest.raises(DiffmgError, match=r"did you mean 'age'\?"):
         graph_of(replace(DESCRIPTION, nodes=nodes))
 
 
 def test_ids_given_twice():
-    with pytest.raises(
-        DiffmgError, match=r"ids of 'author' must be unique, but got 2 more than once, such as \['ann', 'bob'\]"
-    ):
+    with pytest.raises(DiffmgError, match=r"but got 2 more than once, such as \['ann',"):
         graph_of(authors={"id": ["ann", "bob", "ann", "bob", "cid"]})
 
 
 def test_nodes_without_an_id():
-    with pytest.raises(DiffmgError, match="every 'author' node needs an id, but got 2 rows without one"):
+    with pytest.raises(DiffmgError, match="but got 2 rows without one"):
         graph_of(authors={"id": ["ann", None, None]})
 
 
@@ -166,9 +164,7 @@ UNKNOWN = {"who": ["bob", "eve", "dan", "eve", "ann"], "what": [5, 5, 5, 7, 7]}
 
 
 def test_edges_to_unknown_ids_are_an_error():
-    with pytest.raises(
-        DiffmgError, match=r"3 rows of relation 'wrote' with 'author' ids .* on_unknown = 'drop'"
-    ) as told:
+    with pytest.raises(DiffmgError, match=r"3 rows of relation 'wrote' with 'author' ids") as told:
         graph_of(wrote=UNKNOWN)
     assert all(name in str(told.value) for name in ("'eve'", "'dan'"))
 
@@ -181,7 +177,7 @@ def test_edges_to_unknown_ids_can_be_left_out():
 
 
 def test_a_relation_of_unknown_ids_alone():
-    with pytest.raises(DiffmgError, match="a network needs one or more relations, but got 0"):
+    with pytest.raises(DiffmgError, match="a network needs one or more relations, but"):
         graph_of(replace(DESCRIPTION, on_unknown="drop"), wrote={"who": ["eve"], "what": [5]})
 
 
@@ -209,7 +205,7 @@ def test_whole_numbers_with_gaps_may_be_stored_as_others():
 
 
 def test_a_key_without_any_value():
-    with pytest.raises(DiffmgError, match="a network needs one or more relations, but got 0"):
+    with pytest.raises(DiffmgError, match="a network needs one or more relations, but"):
         graph_of(wrote={"who": ["bob", "ann"], "what": [None, None]})
 
 
@@ -236,9 +232,7 @@ def test_numbers_from_text_may_be_text_after_all():
     wrote = {"who": ["bob", "ann"], "what": [5, 7]}
     graph = graph_of(guessed=("wrote",), papers={"id": ["5", "7", "x9"]}, wrote=wrote)
     assert edges(graph, WROTE) == {("bob", "5"), ("ann", "7")}
-    with pytest.raises(
-        DiffmgError, match=r"1 rows of relation 'wrote' with 'paper' ids that no node has, such as \['x'"
-    ):
+    with pytest.raises(DiffmgError, match=r"1 rows of relation 'wrote' with 'paper' ids"):
         graph_of(guessed=("papers",), wrote={"who": ["bob", "ann"], "what": ["5", "x"]})
     with pytest.raises(DiffmgError, match="must be of one type in all tables"):
         graph_of(guessed=("papers",), papers={"id": ["5", "7", "x9"]}, wrote=wrote)
@@ -256,13 +250,13 @@ def test_nodes_without_a_table_are_those_that_relations_name():
     assert graph.ids["topic"].tolist() == ["sea", "sky", "sun"]
     assert "topic" not in graph.features
     tables["knows"]["topic"] = [1, 2]
-    with pytest.raises(DiffmgError, match=r"ids of topic must be of one type in all tables, but got \['int64', 'str"):
+    with pytest.raises(DiffmgError, match=r"but got \['int64', 'str"):
         graph_of(description, **tables)
     assert graph_of(description, guessed=("knows",), **tables).ids["topic"].tolist() == ["1", "2", "sea", "sky"]
 
 
 def test_nodes_that_nothing_names():
-    with pytest.raises(DiffmgError, match="nodes 'topic' must have a table or be named by a relation, but got neither"):
+    with pytest.raises(DiffmgError, match="but got neither"):
         graph_of(replace(DESCRIPTION, nodes={**DESCRIPTION.nodes, "topic": NodeTable()}))
 
 

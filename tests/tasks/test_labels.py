@@ -71,14 +71,12 @@ def test_parts_by_any_of_their_names(values):
 
 
 def test_strange_parts_are_named():
-    with pytest.raises(
-        DiffmgError, match=r"the split must say train, val, test or nothing, but got \['holdout', 'x'\]"
-    ):
+    with pytest.raises(DiffmgError, match=r"but got \['holdout', 'x'\]"):
         split_numbers(column(["train", "x", "holdout"]), "the split")
 
 
 def test_a_split_of_numbers_is_strange():
-    with pytest.raises(DiffmgError, match=r"must say train, val, test or nothing, but got \['0', '1'\]"):
+    with pytest.raises(DiffmgError, match=r"but got \['0', '1'\]"):
         split_numbers(column([0, 1, 1]), "the split")
 
 
@@ -125,7 +123,7 @@ def test_shares_that_make_no_split(shares):
 
 
 def test_a_seed_is_not_negative():
-    with pytest.raises(DiffmgError, match=r"`seed >= 0` must hold for a random split, but got seed=-1"):
+    with pytest.raises(DiffmgError, match=r"but got seed=-1"):
         random_split(np.arange(4), (0.6, 0.2, 0.2), -1)
 
 
@@ -157,5 +155,5 @@ def test_labels_that_are_no_column():
 
 
 def test_a_node_of_a_part_needs_a_label():
-    with pytest.raises(DiffmgError, match=r"every 'author' node of val must have a label, but got none for \[2\]"):
+    with pytest.raises(DiffmgError, match=r"but got none for \[2\]"):
         NodeClassification.from_column("author", ["x", "y", None], split=["train", "train", "val"])

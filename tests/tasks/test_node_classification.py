@@ -108,13 +108,13 @@ def test_probabilities_of_several_labels_cross_a_half_where_the_decision_does():
 
 def test_fits_a_network_with_as_many_nodes_as_labels():
     task_of().check(graph_of(7))
-    with pytest.raises(DiffmgError, match=r"one label \(or -1\) per 'paper' node, 8 in all, but got 7"):
+    with pytest.raises(DiffmgError, match=r"one label \(or -1\) per 'paper' node, 8 in"):
         task_of().check(graph_of(8))
 
 
 def test_unknown_target_type():
     task = NodeClassification.build("papers", LABELS, **SPLIT)
-    with pytest.raises(DiffmgError, match="unknown node type 'papers'; did you mean 'paper'"):
+    with pytest.raises(DiffmgError, match="did you mean 'paper'"):
         task.check(graph_of(7))
 
 
@@ -147,7 +147,7 @@ def test_parts_may_be_masks_over_all_nodes():
     task = NodeClassification.build("paper", LABELS[:6], train=train, val=val)
     assert task.parts["train"].tolist() == [0, 1, 2]
     assert task.parts["val"].tolist() == [3, 4, 5]
-    with pytest.raises(DiffmgError, match="a mask over all 6 nodes, but got bool of shape \\(5,\\)"):
+    with pytest.raises(DiffmgError, match="but got bool of shape \\(5,\\)"):
         NodeClassification.build("paper", LABELS[:6], train=train[:5], val=val)
 
 

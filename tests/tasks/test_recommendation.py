@@ -116,7 +116,7 @@ def test_a_supervised_pair_must_not_be_an_edge(pair):
     """A positive or a negative of any part."""
     with pytest.raises(
         DiffmgError,
-        match=rf"must not be an edge, or its answer leaks, but got 1 pairs in 'user -buys-> item', such as "
+        match=rf"but got 1 pairs in 'user -buys-> item', such as "
         rf"\({pair[0]}, {pair[1]}\); remove them in both directions, or name the relation in `exempt`",
     ):
         task_of().check(graph_of(BUYS, *pair))
@@ -165,7 +165,7 @@ def test_network_of_another_size():
 
 def test_network_without_the_type():
     graph = HeteroGraph.build({"user": 4, "items": 5}, {("user", "buys", "items"): [[0], [4]]})
-    with pytest.raises(DiffmgError, match="unknown node type 'item'; did you mean 'items'"):
+    with pytest.raises(DiffmgError, match="did you mean 'items'"):
         task_of().check(graph)
 
 

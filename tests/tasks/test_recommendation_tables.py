@@ -107,23 +107,23 @@ def test_rows_without_a_rating_are_left_out():
 
 
 def test_ratings_that_are_no_numbers():
-    with pytest.raises(DiffmgError, match="ratings of relation 'rated' must be numbers, but got string"):
+    with pytest.raises(DiffmgError, match="but got string"):
         problem_of(stars=["good"] * 100)
 
 
 def test_unknown_rating_column():
     description = replace(DESCRIPTION, task=RecommendationSpec("rated", "star"))
-    with pytest.raises(DiffmgError, match=r"unknown column of relation 'rated': 'star'; did you mean 'stars'\?"):
+    with pytest.raises(DiffmgError, match=r"did you mean 'stars'\?"):
         problem_of(description)
 
 
 def test_a_relation_without_edges():
-    with pytest.raises(DiffmgError, match="the relation of the task must have edges, but got none in 'rated'"):
+    with pytest.raises(DiffmgError, match="but got none in 'rated'"):
         problem_of(user=[None] * 100)
 
 
 def test_nothing_that_was_liked():
-    with pytest.raises(DiffmgError, match="train needs positive and negative pairs, but got 0 positive"):
+    with pytest.raises(DiffmgError, match="but got 0 positive"):
         problem_of(stars=[1] * 100)
 
 
@@ -168,16 +168,14 @@ def test_the_split_may_be_a_column():
 
 def test_a_split_without_negative_pairs():
     description = replace(DESCRIPTION, task=RecommendationSpec("rated", split="part"))
-    with pytest.raises(DiffmgError, match="train needs positive and negative pairs, but got 2 positive and 0 negative"):
+    with pytest.raises(DiffmgError, match="but got 2 positive and 0 negative"):
         problem_of(description, **{k: v for k, v in SMALL.items() if k != "stars"}, stars=None)
 
 
 def test_another_relation_that_tells_the_answer():
     viewed = RelationTable("ratings", ("user", "user"), ("item", "item"))
     leaky = replace(DESCRIPTION, relations={**DESCRIPTION.relations, "viewed": viewed})
-    with pytest.raises(
-        DiffmgError, match=r"a supervised pair must not be an edge, or its answer leaks, but got .*viewed"
-    ):
+    with pytest.raises(DiffmgError, match=r"but got .*viewed"):
         problem_of(leaky)
     exempt = replace(leaky, task=RecommendationSpec("rated", "stars", exempt=("viewed",), k=3))
     assert problem_of(exempt).task.exempt == ("viewed", "rev_viewed")

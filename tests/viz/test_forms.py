@@ -73,9 +73,7 @@ def test_every_form_is_tested_and_has_a_test_file_of_its_name() -> None:
 
 
 def test_unknown_form_names_the_nearest() -> None:
-    with pytest.raises(
-        DiffmgError, match=r"unknown format 'mermaids'; did you mean 'mermaid'\?.*dot, mermaid, svg, text"
-    ):
+    with pytest.raises(DiffmgError, match=r"did you mean 'mermaid'\?.*dot, mermaid, svg,"):
         draw(PLANTED, "mermaids")
     with pytest.raises(DiffmgError, match="but got none"):
         draw_all([], "text")
