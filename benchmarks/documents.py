@@ -1,4 +1,4 @@
-"""Documents with tables made from results: a table stands between two marks and can be replaced."""
+"""Documents with generated tables, each between two markers so that it can be replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MARK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def fill(text: str, tables: Mapping[str, Callable[[], str]]) -> str:
-    """The document with these tables in their places; tables of other names stay as they are."""
+    """The document with these tables replaced; other tables are unchanged."""
 
     def put(found: re.Match[str]) -> str:
         start, name, end = found.groups()
@@ -22,7 +22,7 @@ def fill(text: str, tables: Mapping[str, Callable[[], str]]) -> str:
 
 
 def update(files: Mapping[Path, str], check: bool) -> list[Path]:
-    """Write the files whose text is not this one, or with `check` write nothing; returns those that were outdated."""
+    """Write the files whose text changed (with `check`, write nothing); returns the outdated ones."""
     outdated = [f for f, text in files.items() if not f.exists() or f.read_text(encoding="utf-8") != text]
     for file in () if check else outdated:
         write_text(file, files[file])

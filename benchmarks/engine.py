@@ -39,9 +39,9 @@ class EngineOptions:
     epochs: int = 20
     """Timed epochs of each program."""
     block: int = 5
-    """Epochs until the other program has its turn."""
+    """Epochs per block, before the other program takes its turn."""
     warm_up: int = 3
-    """Epochs before any is timed."""
+    """Warm-up epochs, not timed."""
     yardstick: bool = True
     """Measure the naive reference too."""
     whole: bool = False
@@ -56,10 +56,10 @@ class EngineOptions:
 
 
 class Live(Protocol):
-    """A reference at work."""
+    """A job of the reference."""
 
     def epoch(self) -> dict[str, float]:
-        """Do one epoch."""
+        """Run one epoch."""
 
 
 class ReferenceRunner:
@@ -70,13 +70,13 @@ class ReferenceRunner:
         self.live: Live | None = None
 
     def prepare(self, epochs: int) -> None:  # noqa: ARG002
-        """Have it warm; it has no end."""
+        """Warm it up; it never ends."""
         if self.live is None:
             self.live = self.start()
             self.run(self.warm_up)
 
     def run(self, epochs: int) -> int:
-        """Do so many epochs."""
+        """Run this many epochs."""
         assert self.live is not None
         for _ in range(epochs):
             self.live.epoch()
@@ -85,18 +85,18 @@ class ReferenceRunner:
 
 @dataclass(frozen=True)
 class Phase:
-    """One kind of work, by both programs."""
+    """One kind of job, in both programs."""
 
     ours: Callable[[int], Job]
     """Starts a job from a seed."""
     reference: Callable[[], Live]
     whole: Callable[[int], Job]
-    """Starts a job of the length that is timed as a whole."""
+    """Starts a job of full length, which is timed as a whole."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is done on a data set: the authors' settings and meta graphs where they published some."""
+    """The jobs on a data set: the authors' settings and meta graphs where published."""
 
     problem: Problem
     search: DiffMG
@@ -105,7 +105,7 @@ class Work:
 
     @classmethod
     def on(cls, name: str, device: torch.device, root: Path | None = None) -> Work:
-        """Load the data and choose what is done on them."""
+        """Load the data and choose the jobs."""
         published = published_for(name)
         problem = open_problem(name, root=root).to(device)
         if published is None:
@@ -161,7 +161,7 @@ def _measure(phase: Phase, device: torch.device, options: EngineOptions) -> dict
 
 
 def _whole(start: Callable[[int], Job], device: torch.device, seed: int) -> dict[str, Any]:
-    """Seconds of whole jobs, each from another seed; the first only warms up."""
+    """Seconds of whole jobs, each with a different seed; the first is a warm-up."""
 
     def work(seed: int) -> int:
         """A job from its start to its end."""

@@ -1,4 +1,4 @@
-"""Result files: JSON with a line for each field, so that a file is short and two of them can be compared."""
+"""Result files: JSON with one line per field, so that files are short and easy to diff."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:
-    """Write a result file atomically; its folder is made where it is not there."""
+    """Write a result file atomically; its folder is created if missing."""
     lines = (f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in result.items())
     make_folder(path.parent)
     write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,4 +1,4 @@
-"""The two numbers to look at first: bytes an epoch must move and operations it must do, and how fast both can go."""
+"""Roofline: the bytes and operations an epoch needs, and the machine's peak rates of both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffmg.tasks.problem import Problem
 PASSES = 3
 """Forward and backward of the update, forward of the evaluation."""
 COPIED = {"cpu": 2**26, "cuda": 2**30}
-"""Numbers in a copy that measures bandwidth: far more than caches hold."""
+"""Elements of the copy that measures bandwidth: far more than the caches hold."""
 SIDE = 2048
 """Rows of a matrix product that measures arithmetic."""
 

@@ -1,4 +1,4 @@
-"""How the cost of a search grows with the network: seconds per epoch and peak memory of made data at several sizes."""
+"""How the cost of a search grows with the network: seconds per epoch and peak memory on synthetic data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from diffmg.datasets import load_dataset, parse_name
 from diffmg.methods.search.diffmg import DiffMG
 
 LAST = 3
-"""How many of the largest sizes the last exponent is fitted over."""
+"""Number of largest sizes used to fit the last exponent."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class GrowthOptions:
     epochs: int = 10
     """Timed epochs."""
     warm_up: int = 2
-    """Epochs before any is timed."""
+    """Warm-up epochs, not timed."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class GrowthOptions:
 
 
 def checked_sizes(data: str, sizes: Sequence[str]) -> list[int]:
-    """Sizes as whole numbers, smallest first; `1e5` is one."""
+    """Sizes as integers, smallest first; `1e5` is accepted."""
     if ":" in data or "@" in data:
         raise DiffmgError(f"growth needs the name of made data without a size, but got {data!r}; sizes are apart")
     numbers = sorted({parse_name(f"{data}:{size}").size or 0 for size in sizes})
@@ -48,7 +48,7 @@ def checked_sizes(data: str, sizes: Sequence[str]) -> list[int]:
 
 
 def measure_size(data: str, size: int, device: torch.device, options: GrowthOptions) -> dict[str, Any]:
-    """A search on made data of one size: the same seed at every size, so the same kind of samples."""
+    """A search on synthetic data of one size, with the same seed at every size."""
     problem = load_dataset(f"{data}:{size}").to(device)
 
     def start() -> JobRunner:

@@ -24,28 +24,28 @@ from diffmg.training import Job
 
 PROCESS = Path("/proc/self")
 RESET_PEAK = "5"
-"""What Linux takes in `clear_refs` to start a process's peak memory anew."""
+"""The value that, written to `clear_refs` on Linux, resets a process's peak memory."""
 
 
 class Runner(Protocol):
-    """Something that goes epoch by epoch."""
+    """Something that runs epoch by epoch."""
 
     def prepare(self, epochs: int) -> None:
-        """Get ready for so many epochs; this is not timed."""
+        """Prepare this many epochs; not timed."""
 
     def run(self, epochs: int) -> int:
-        """Do so many epochs; returns how many were done in truth."""
+        """Run this many epochs; returns the number actually run."""
 
 
 class JobRunner:
-    """Runs a job of this package; when its epochs are used up the next one starts, from the next seed."""
+    """Runs a job of this package; when it ends, the next one starts with the next seed."""
 
     def __init__(self, start: Callable[[int], Job], seed: int, warm_up: int) -> None:
         self.start, self.seed, self.warm_up = start, seed, warm_up
         self.job: Job | None = None
 
     def prepare(self, epochs: int) -> None:
-        """Have a job with so many epochs left: one that is warm, or else (a short job) a whole one."""
+        """Provide a job with this many epochs left: a warm one, or a new one if jobs are too short."""
         if self.job is not None and self._left >= epochs:
             return
         self.job = self._next()
@@ -54,7 +54,7 @@ class JobRunner:
             self.job = self._next()
 
     def run(self, epochs: int) -> int:
-        """Do so many epochs, fewer at the end of the job, more where the job does several at once."""
+        """Run this many epochs: fewer at the end of the job, more if the job runs several at once."""
         assert self.job is not None
         first = self.job.epoch
         advance_to(self.job, min(first + epochs, self.job.total))
@@ -70,20 +70,20 @@ class JobRunner:
 
 
 class Block(NamedTuple):
-    """A timed stretch of epochs."""
+    """A timed block of epochs."""
 
     seconds: float
     epochs: int
 
 
 def advance_to(job: Job, goal: int) -> None:
-    """Take a job to an epoch, or a little further where it does several at once."""
+    """Advance a job to an epoch, or slightly further if it runs several at once."""
     while job.epoch < goal:
         job.advance()
 
 
 def timed(work: Callable[[], int], device: torch.device) -> Block:
-    """How long `work` takes; it returns how many epochs it did."""
+    """Time `work`, which returns the number of epochs it ran."""
     synchronise(device)
     start = time.perf_counter()
     epochs = work()
@@ -92,7 +92,7 @@ def timed(work: Callable[[], int], device: torch.device) -> Block:
 
 
 def alternate(runners: Sequence[Runner], epochs: int, block: int, device: torch.device) -> list[list[Block]]:
-    """Time so many epochs of each runner, in blocks, taking turns: what else the machine does hits all alike."""
+    """Time this many epochs of each runner in alternating blocks, so that other load affects all equally."""
     blocks: list[list[Block]] = [[] for _ in runners]
     for size in [block] * (epochs // block) + [epochs % block] * bool(epochs % block):
         for runner, found in zip(runners, blocks, strict=True):
@@ -102,20 +102,20 @@ def alternate(runners: Sequence[Runner], epochs: int, block: int, device: torch.
 
 
 def summary(blocks: Sequence[Block]) -> dict[str, float | int]:
-    """Seconds per epoch: median and quartiles over the blocks, and how many epochs there were."""
+    """Seconds per epoch: median and quartiles over the blocks, and the number of epochs."""
     seconds = [b.seconds / b.epochs for b in blocks]
     low, high = np.quantile(seconds, [0.25, 0.75]).tolist()
     return {"median": median(seconds), "low": low, "high": high, "epochs": sum(b.epochs for b in blocks)}
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all it was given."""
+    """Synchronize with the device."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def peak_bytes(start: Callable[[], Runner], device: torch.device) -> int | None:
-    """The most memory that is held while a runner is built, warmed and run, None where it cannot be known.
+    """Peak memory while a runner is built, warmed up and run; None where it cannot be measured.
 
     On a GPU all tensors on it, the network included; on the host what the process holds beyond what it held before.
     """
@@ -138,7 +138,7 @@ def _first_epochs(runner: Runner) -> None:
 
 
 def _reset_peak() -> bool:
-    """Let the process's peak memory start from what it holds now, where the system allows it."""
+    """Reset the process's peak memory to its current value, where the system allows it."""
     try:
         (PROCESS / "clear_refs").write_text(RESET_PEAK)
     except OSError:
@@ -147,7 +147,7 @@ def _reset_peak() -> bool:
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """What the figures depend on."""
+    """The machine and the software the figures depend on."""
     return {
         "cpu": _field(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine(),
         "cores": os.cpu_count(),

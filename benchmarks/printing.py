@@ -1,4 +1,4 @@
-"""What the commands print: a table of the figures that they measured."""
+"""Printed tables of the measured figures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def growth_table(points: Sequence[Mapping[str, Any]], slopes: Mapping[str, Any])
 
 
 def product_table(results: Mapping[str, Any]) -> Table:
-    """Each way to compute the product."""
+    """Each implementation of the product."""
     table = Table("way", "ms", "gathered TB/s", "of copy bandwidth", "relative error")
     for name, found in results["ways"].items():
         share, error = found["share_of_copy_bandwidth"], found["relative_error"]

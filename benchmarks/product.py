@@ -41,7 +41,7 @@ class ProductOptions:
 
 
 def measure_product(options: ProductOptions, device: torch.device) -> dict[str, Any]:
-    """Seconds of each way to compute `mean over neighbours`, with the bytes it must gather."""
+    """Seconds of each implementation of `mean over neighbours`, with the bytes it must gather."""
     if device.type != "cuda":
         raise DiffmgError(
             f"the fused product needs a GPU, but got {device.type!r}; on a CPU the library's product is used"
@@ -83,15 +83,15 @@ def _library(matrix: Tensor, x: Tensor) -> Callable[[], Tensor]:
 
 def _fused(matrix: Tensor, x: Tensor, storage: torch.dtype) -> Callable[[], Tensor]:
     """The engine's own product: a meta graph of one link along one relation."""
-    from diffmg.engine.fused import propagate, wire
+    from diffmg.engine.fused import pack_metagraphs, propagate
     from diffmg.engine.layout import kernel_tables
 
     propagation = Propagation(FixedMatrix(matrix, matrix), None)
     graph = HeteroGraph(Schema(("node",), (LINK,)), {"node": len(x)}, {}, {LINK: propagation}, {})
-    stack = kernel_tables(graph)
-    wired = wire([MetaGraph.of("node", {Link(1, 0): LINK})], stack)
+    tables = kernel_tables(graph)
+    packed = pack_metagraphs([MetaGraph.of("node", {Link(1, 0): LINK})], tables)
     state = x.to(storage).unsqueeze(0)
-    return lambda: propagate(state, wired, None, stack, storage)[0]
+    return lambda: propagate(state, packed, None, tables, storage)[0]
 
 
 def _exact(matrix: Tensor, x: Tensor) -> Tensor:

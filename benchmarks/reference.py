@@ -66,7 +66,7 @@ class Tower(nn.Module):
         self.norm = scaled if settings.layer_norm else nn.Identity()
 
     def forward(self, metagraph: MetaGraph, weights: Tensor | None = None) -> Tensor:
-        """Representations of the target type; `weights` multiplies the message of each of the meta graph's choices."""
+        """Embeddings of the target type; `weights` multiplies the message of each choice of the meta graph."""
         h = torch.cat([_projected(p, x) for p, x in zip(self.projections, self.network.inputs, strict=True)])
         h = torch.tanh(h) if self.settings.tanh else h
         states = [self.shared(F.dropout(h, self.settings.dropout, self.training))]
@@ -97,13 +97,13 @@ class Towers(nn.Module):
         self.to(problem.graph.device)
 
     def forward(self, metagraphs: Sequence[MetaGraph], weights: Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
-        """Logits, or the representations of the two towers."""
+        """Logits, or the embeddings of the two towers."""
         given: Sequence[Tensor | None] = weights or [None] * len(metagraphs)
         return tuple(self.head(t(m, w)) for t, m, w in zip(self.towers, metagraphs, given, strict=True))
 
 
 class RetrainReference:
-    """Training of given meta graphs, epoch by epoch. It draws from torch's global stream, which it seeds."""
+    """Training of given meta graphs, epoch by epoch. It seeds and uses torch's global generator."""
 
     def __init__(self, problem: Problem, metagraphs: Sequence[MetaGraph], settings: Settings, seed: int) -> None:
         torch.manual_seed(seed)
@@ -135,7 +135,7 @@ class RetrainReference:
 
 
 def train(problem: Problem, metagraphs: Sequence[MetaGraph], settings: Settings, seed: int) -> dict[str, float]:
-    """Train once; the scores and the number of the epoch that validation chose."""
+    """Train once; returns the scores and the index of the best epoch on validation."""
     live = RetrainReference(problem, metagraphs, settings, seed)
     best: dict[str, float] = {"value": -float("inf"), "epoch": 0}
     kept: tuple[Tensor, ...] = ()

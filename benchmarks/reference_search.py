@@ -17,11 +17,11 @@ from diffmg.methods.search.diffmg import DiffMG
 from diffmg.tasks.problem import Problem
 
 Picks = tuple[int, ...]
-"""For each link of a tower, the number of the candidate that was sampled."""
+"""For each link of a tower, the index of the sampled candidate."""
 
 
 class SearchReference:
-    """A search, epoch by epoch; weights are drawn from torch's global stream, which it seeds.
+    """A search, epoch by epoch; it seeds torch's global generator and draws weights from it.
 
     λ and the samples are drawn as the package draws them, so that from one seed both do the same work.
     """
@@ -77,7 +77,7 @@ class SearchReference:
         return outputs
 
     def _sample(self, space: SearchSpace, lam: Tensor) -> Picks:
-        """The arg-max of each link, or with probability epsilon anything."""
+        """The arg-max of each link, or with probability epsilon a random candidate."""
         best, counts = lam.argmax(dim=1).tolist(), torch.tensor([len(c) for c in space.candidates])
         tosses = torch.rand(len(best) if self.options.coin == "link" else 1, generator=self.draw).expand(len(best))
         anything = (torch.rand(len(best), generator=self.draw) * counts).long().tolist()

@@ -1,4 +1,4 @@
-"""What the naive reference predicts: losses as the paper writes them, scores by scikit-learn on the host."""
+"""Targets of the naive reference: losses as in the paper, scores by scikit-learn on the host."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PairTargets:
 
 
 def targets_of(task: Task) -> NodeTargets | PairTargets:
-    """How a task is judged."""
+    """The targets of a task."""
     if isinstance(task, NodeClassification):
         return NodeTargets(task)
     if isinstance(task, Recommendation):

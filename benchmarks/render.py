@@ -12,6 +12,6 @@ DOCUMENTS = ("README.md", "docs/performance.md")
 
 
 def render_documents(check: bool, root: Path = ROOT) -> list[Path]:
-    """Bring the documents up to date, or with `check` only look; returns those that were outdated."""
+    """Update the documents (with `check`, only compare); returns the outdated ones."""
     paths = [root / name for name in DOCUMENTS]
     return update({path: fill(path.read_text(encoding="utf-8"), TABLES) for path in paths}, check)

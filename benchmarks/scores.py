@@ -1,4 +1,4 @@
-"""Scores with and without each optimisation: they must not differ by more than seeds do."""
+"""Scores with and without each optimisation: differences must stay within the variation between seeds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class ScoresOptions:
-    """How many trainings each variant gets."""
+    """Number of trainings per variant."""
 
     repeats: int = 10
     seed: int = 0

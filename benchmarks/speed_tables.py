@@ -28,7 +28,7 @@ def origin(found: dict[str, Any]) -> str:
 
 
 def table(heads: list[str], rows: list[list[str]], found: dict[str, Any]) -> str:
-    """Markdown, the first column of words and the others of numbers."""
+    """A Markdown table with text in the first column and numbers in the others."""
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), origin(found)])
 
@@ -89,7 +89,7 @@ def floors(name: str) -> str:
 
 
 def growth(name: str) -> str:
-    """Seconds per search epoch and memory of made data of several sizes."""
+    """Seconds per search epoch and memory on synthetic data of several sizes."""
     found = load(name)
     points, slopes = found["results"]["points"], found["results"]["exponents"]["seconds"]["between"]
     heads = ["nodes", "edges", "search epoch (ms)", "exponent", "memory (GB)"]

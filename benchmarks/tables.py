@@ -1,4 +1,4 @@
-"""Own tables: seconds and peak memory of reading a network from Parquet files of random edges."""
+"""User tables: seconds and peak memory of reading a network from Parquet files of random edges."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TablesOptions:
 
 
 def measure_tables(options: TablesOptions, command: str) -> dict[str, Any]:
-    """Write the tables, read them in a process of its own, and say what that took."""
+    """Write the tables, read them in a separate process, and report time and memory."""
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         path = write_tables(Path(folder), options)
@@ -73,7 +73,7 @@ def write_tables(folder: Path, options: TablesOptions) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read the network in this process, and say what that took."""
+    """Read the network in this process, and report time and memory."""
     before = _peak()
     start = time.perf_counter()
     graph = read_graph(path)
@@ -89,5 +89,5 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _peak() -> float:
-    """The most memory this process has held, in gigabytes."""
+    """Peak memory of this process, in gigabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9

@@ -1,4 +1,4 @@
-"""The paper's tables and figures again: plans, runs, tables, and what is said about them. Not part of the wheel."""
+"""Reproduction of the paper's tables and figures: plans, runs, tables and claims. Not part of the wheel."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ TABLES = {
     "pipelines": "Test scores of whole pipelines, searches included, from several seeds.",
     "ablation": "DiffMG with other exploration, on one level, and with all candidates.",
 }
-"""Names of the tables that have a plan file, with what they are."""
+"""Names of the tables that have a plan file, with a description."""
 
 
 def plan_path(name: str) -> Path:

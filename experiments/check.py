@@ -1,4 +1,4 @@
-"""The check before a release: every run is there, every page is up to date, every sentence holds."""
+"""The check before a release: all runs exist, all pages are up to date, all claims hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.spec import Row
 
 
 def problems(root: Path = ROOT, folder: Path = RESULTS) -> Iterator[str]:
-    """Everything that does not hold."""
+    """All problems found."""
     results, done = Results(folder), done_tables(folder)
     for key, stored in results.items():
         if mark_of(stored.run.plan) != key.mark:
@@ -33,7 +33,7 @@ def problems(root: Path = ROOT, folder: Path = RESULTS) -> Iterator[str]:
 
 
 def faults(name: str, done: Done) -> Iterator[str]:
-    """Runs that a table lacks, or that are not of its plans."""
+    """Runs that a table lacks, or that do not match its plans."""
     for data in done.table.data:
         for row in done.table.methods:
             cell = done.cells.get((row.name, data))
@@ -53,5 +53,5 @@ def _as_planned(done: Done, row: Row, data: str, runs: tuple[Run, ...]) -> bool:
 
 
 def _decisive(plan: Plan) -> Plan:
-    """A plan with nothing left out, but without the machine."""
+    """A plan in normal form, with the default device and engine."""
     return replace(plan, method=plan.method.make().spec(), device="auto", engine=Plan(plan.method).engine)

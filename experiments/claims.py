@@ -1,4 +1,4 @@
-"""Sentences of the README and of the page of results that compare rows, each with what must hold for it."""
+"""Claims in the README and the results page that compare rows, each with a check."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Scores:
         return self._of(data).table.paper[method][data][0]
 
     def hgb(self, method: str, data: str) -> float:
-        """The mean of those who ran the paper's baselines again."""
+        """The mean reported by others who reproduced the paper's baselines."""
         return self._of(data).table.reruns["HGB"][method][data]
 
     def best(self, data: str, *but: str) -> float:
-        """The best of a table."""
+        """The best row of a table."""
         return max(self.ours(row.name, data) for row in self._of(data).table.methods if row.name not in but)
 
     def seconds(self, name: str, data: str) -> float:
@@ -156,11 +156,11 @@ CLAIMS: Mapping[str, Claim] = {
         > max(s.ours(m, "yelp") for m in ("diffmg", "diffmg_authors", "genetic", "random", "random_search"))
     ),
 }
-"""By what is written, whether the results say so too."""
+"""Maps each written claim to a check against the results."""
 
 
 def unfounded(text: str, scores: Scores, claims: Mapping[str, Claim]) -> Iterator[str]:
-    """What of the claims is not written, or not so."""
+    """Claims that are not written, or do not hold."""
     words = " ".join(text.split())
     for sentence, holds in claims.items():
         if sentence not in words:

@@ -1,4 +1,4 @@
-"""The pages of the repository as they should be: tables and pictures made from the results."""
+"""The repository's pages with tables and pictures generated from the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SUMMARY = ("published", "diffmg_authors", "diffmg", "random_search", "average", 
 
 @dataclass(frozen=True)
 class Done:
-    """A table and what of it is done."""
+    """A table and its finished runs."""
 
     table: Table
     cells: Cells
@@ -39,7 +39,7 @@ def done_tables(folder: Path = RESULTS) -> dict[str, Done]:
 
 
 def place_for(path: Path, name: str) -> str:
-    """The text of a document that has a place for a table; raises if it has none."""
+    """The text of a document; raises if it has no marker for a table."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     found = [place for _, place, _ in MARK.findall(text)]
     if name not in found:
@@ -51,7 +51,7 @@ def place_for(path: Path, name: str) -> str:
 
 
 def wanted(root: Path, done: Mapping[str, Done], folder: Path = RESULTS) -> dict[Path, str]:
-    """Every page and every picture as they should be."""
+    """The expected content of every page and picture."""
     tables: dict[str, Callable[[], str]] = {
         name: partial(markdown, found.table, found.cells) for name, found in done.items()
     }
@@ -66,7 +66,7 @@ def wanted(root: Path, done: Mapping[str, Done], folder: Path = RESULTS) -> dict
 
 
 def summary(done: Mapping[str, Done]) -> str:
-    """The authors' meta graphs, our searches and the simplest rivals, beside the paper."""
+    """The authors' meta graphs, our searches and the simplest baselines, next to the paper."""
     text = Sheet("", ("data set", "score (%)", "paper", *SUMMARY), tuple(_summary_rows(done))).markdown()
     return text.replace("|---|---:|", "|---|---|", 1)
 

@@ -1,4 +1,4 @@
-"""Figures of the paper again: validation score against time, and the meta graphs that were found."""
+"""The paper's figures: validation score over time, and the meta graphs found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.tables import Cells
 
 
 def figures(table: Table, cells: Cells) -> dict[str, str]:
-    """Pictures by file name: none for a table of numbers, nor of curves without a point."""
+    """Pictures by file name: none for a table of numbers or for empty curves."""
     if table.kind == "curves":
         drawn = {f"curves-{Source(data).label}.svg": _curves(table, cells, data) for data in table.data}
         return {name: picture for name, picture in drawn.items() if picture}
@@ -25,7 +25,7 @@ def figures(table: Table, cells: Cells) -> dict[str, str]:
 
 
 def _curves(table: Table, cells: Cells, data: str) -> str:
-    """One line per row: a training of which every epoch was kept."""
+    """One line per row: a training whose epochs were all recorded."""
     found = {row.name: cells[row.name, data] for row in table.methods if (row.name, data) in cells}
     lines = {name: _points(cell) for name, cell in found.items()}
     longest = max((points[-1][0] for points in lines.values() if points), default=0.0)

@@ -1,4 +1,4 @@
-"""Files of JSON lines: one record a line, read whole and rewritten atomically."""
+"""JSON Lines files: one record per line, read completely and rewritten atomically."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diffmg.core.files import make_folder, read_text, write_text
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a file; none where there is no file yet."""
+    """The records of a file; none if it does not exist."""
     text = read_text(path, "a file of JSON lines") if path.exists() else ""
     records = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -27,7 +27,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Write the records, one a line, in place of what the file held."""
+    """Overwrite the file with these records, one per line."""
     make_folder(path.parent)
     lines = (json.dumps(record, ensure_ascii=False, separators=(",", ":")) for record in records)
     write_text(path, "".join(line + "\n" for line in lines))

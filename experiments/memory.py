@@ -1,4 +1,4 @@
-"""The most memory that a few epochs of each baseline take on the CPU, each in a process of its own."""
+"""Peak CPU memory of a few epochs of each baseline, each in its own process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EPOCHS = 3
 
 
 def peak_bytes(method: str, data: str) -> int:
-    """The peak of a process that trains a baseline, libraries and network included."""
+    """Peak memory of a process that trains a baseline, including libraries and data."""
     command = [sys.executable, "-m", "experiments.memory", method, data]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
@@ -38,7 +38,7 @@ def peak_bytes(method: str, data: str) -> int:
 def measure(
     data: Sequence[str], methods: Sequence[str], folder: Path, tell: Callable[[str], object] = lambda _: None
 ) -> None:
-    """Measure all and keep it in place of what was measured before."""
+    """Measure all baselines and overwrite earlier measurements."""
     methods = methods or [name for name, kind in METHODS.items() if kind.family == "baseline"]
     peaks: dict[str, dict[str, int]] = {method: {} for method in methods}
     for method in methods:

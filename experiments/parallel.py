@@ -1,4 +1,4 @@
-"""Tasks that are done one by one, or several at a time in processes of their own."""
+"""Running tasks one by one, or several at a time in separate processes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from diffmg.core.errors import DiffmgError
 from diffmg.training import Quiet, Watch
 
 MakeWatch = Callable[[str], Watch]
-"""From the metric of what is trained to who is told how it goes."""
+"""Makes the progress callbacks of a job, given its metric."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Something to do, in this process or another: the work must be a function of a module, with its arguments."""
+    """A task for this process or another: a module-level function with its arguments."""
 
     name: str
     work: Callable[[MakeWatch], Any]
     after: str | None = None
-    """The task that must be done before."""
+    """The task that must be finished first."""
 
 
 def do_all(tasks: Sequence[Task], jobs: int, watch: Callable[[str, str], Watch]) -> Iterator[tuple[str, Any]]:
-    """Do the tasks, so many at a time; yields the name and the result of each when it is done.
+    """Run tasks, several at a time; yields the name and result of each when it is done.
 
     A task starts only after whoever iterates has taken the result of the one before it. `watch` is for a single job.
     """
@@ -37,13 +37,13 @@ def do_all(tasks: Sequence[Task], jobs: int, watch: Callable[[str, str], Watch])
 
 
 def _one_by_one(tasks: Sequence[Task], watch: Callable[[str, str], Watch]) -> Iterator[tuple[str, Any]]:
-    """In this process; the first that fails ends it."""
+    """Run in this process; the first failure ends it."""
     for task in tasks:
         yield task.name, task.work(partial(watch, task.name))
 
 
 def _side_by_side(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Any]]:
-    """In processes of their own; one that fails stops only what comes after it."""
+    """Run in separate processes; a failure stops only dependent tasks."""
     failed: dict[str, BaseException] = {}
     pool = _pool(jobs)
     try:
@@ -68,7 +68,7 @@ def _pool(jobs: int) -> Executor:
 
 
 def share_cores(jobs: int) -> None:
-    """Leave each of so many processes its part of the cores."""
+    """Give each process its share of the cores."""
     torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
 
 

@@ -1,4 +1,4 @@
-"""Results: one JSON line a run, found by row, data set and plan."""
+"""Results: one JSON line per run, looked up by row, data set and plan."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ RUNS = "runs.jsonl"
 
 
 class Key(NamedTuple):
-    """What a run is found by."""
+    """The look-up key of a run."""
 
     method: str
     """The name of the row."""
     data: str
     timed: bool
-    """Whether it had the machine for itself, so that its seconds count."""
+    """Whether it ran alone on the machine, so that its seconds are comparable."""
     mark: str
-    """Of the plan: another plan is another run."""
+    """Hash of the plan: another plan is another run."""
 
 
 def mark_of(plan: Plan) -> str:
-    """A short hash of what decides a run: what of the plan differs from defaults, but for device and engine."""
+    """A short hash of the plan's non-default values, except device and engine."""
     decisive = {
         "method": to_plain(plan.method.make().spec()),
         "source": _changed(plan.source),
@@ -52,7 +52,7 @@ def _changed(value: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as it is kept, and where curves are drawn, the validation score of every epoch of the drawn training."""
+    """A stored run and, for curves, the validation score of every epoch of the drawn training."""
 
     run: Run
     history: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class Cell:
-    """All runs of a row on a data set; what is shown is over all their trainings."""
+    """All runs of a row on a data set; figures are over all their trainings."""
 
     stored: tuple[StoredRun, ...]
 
@@ -72,17 +72,17 @@ class Cell:
 
     @property
     def metric(self) -> str:
-        """The score that chose."""
+        """The metric used for selection."""
         return self.runs[0].metric
 
     @property
     def device(self) -> str:
-        """Where they ran."""
+        """The device they ran on."""
         return " and ".join(dict.fromkeys(run.device for run in self.runs))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """What all searches found."""
+        """The results of all searches."""
         return tuple(candidate for run in self.runs for candidate in run.candidates)
 
     @property
@@ -106,13 +106,13 @@ class Cell:
         return statistics.stdev(self.test) if len(self.test) > 1 else math.nan
 
     def median_seconds(self, *phases: str) -> float:
-        """Of the phases whose names begin so; 0 where there is none."""
+        """Seconds of the phases with this prefix; 0 if there are none."""
         found = [s for run in self.runs for phase, s in run.seconds.items() if phase.startswith(phases)]
         return statistics.median(found) if found else 0.0
 
 
 class Results(Mapping[Key, StoredRun]):
-    """The file of all runs in a folder; a run is parsed when it is asked for."""
+    """The file of all runs in a folder; runs are parsed on access."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / RUNS
@@ -133,11 +133,11 @@ class Results(Mapping[Key, StoredRun]):
         return from_plain(StoredRun, {name: line[name] for name in ("run", "history") if name in line}, what)
 
     def cell(self, keys: Sequence[Key]) -> Cell | None:
-        """The runs of these keys, if all are there."""
+        """The runs of these keys, if all exist."""
         return Cell(tuple(self[key] for key in keys)) if all(key in self for key in keys) else None
 
     def add(self, key: Key, stored: StoredRun) -> None:
-        """Put a run into the file, beside what others may have put there meanwhile."""
+        """Add a run to the file, keeping runs that other processes have added meanwhile."""
         self._lines = self._read() | {key: _line(key, stored)}
         write_lines(self.path, (line for _, line in sorted(self._lines.items())))
 
@@ -146,7 +146,7 @@ class Results(Mapping[Key, StoredRun]):
 
 
 def _line(key: Key, stored: StoredRun) -> dict[str, Any]:
-    """One run, without what is in its folder alone, and with the meta graphs of no candidate but the chosen one."""
+    """A run without folder-specific data, and with the meta graphs of the chosen candidate only."""
     run = {name: value for name, value in to_plain(stored.run).items() if name != "files"}
     run["data"] = {name: value for name, value in run["data"].items() if name not in ("digests", "facts")}
     run["plan"] = {name: value for name, value in run["plan"].items() if name != "engine" or value != asdict(Engine())}

@@ -1,4 +1,4 @@
-"""Running a table: settings are chosen where there are none yet, then every row is run on every data set.
+"""Running a table: missing settings are tuned, then every row is run on every data set.
 
 What is there already, chosen settings and finished runs, is not done again; a run that was stopped goes on.
 """
@@ -26,7 +26,7 @@ from experiments.tuned import Tuned, add_tuned
 from experiments.tuning import chosen, tune
 
 UNFINISHED = "unfinished"
-"""Folder of the runs that are going on."""
+"""Folder of unfinished runs."""
 
 
 def run_table(
@@ -39,7 +39,7 @@ def run_table(
     jobs: int = 1,
     watch: Callable[[str, str], Watch] = lambda _name, _metric: Quiet(),
 ) -> Iterator[tuple[Row, str, Cell]]:
-    """Do what is not done yet, so many `jobs` at a time, each in a process of its own if there are several.
+    """Run what is missing, `jobs` at a time, in separate processes if more than one.
 
     Yields every row on every data set, as soon as all its runs are there. With a single job, `watch` is asked, for what
     begins and its metric, who is told how it goes.
@@ -67,7 +67,7 @@ def run_table(
 
 
 def done_cells(table: Table, folder: Path, seed: int = 0) -> dict[tuple[str, str], Cell]:
-    """By row and data set, what of a table is done."""
+    """The finished runs of a table, by row and data set."""
     work, results = _Work(table, folder, seed, "auto", None), Results(folder)
     found = {(row.name, data): results.cell(work.keys(row, data)) for row in table.methods for data in table.data}
     return {where: cell for where, cell in found.items() if cell is not None}
@@ -75,7 +75,7 @@ def done_cells(table: Table, folder: Path, seed: int = 0) -> dict[tuple[str, str
 
 @dataclass(frozen=True)
 class _Work:
-    """What all tasks of a table share."""
+    """Context shared by all tasks of a table."""
 
     table: Table
     out: Path
@@ -106,19 +106,19 @@ class _Work:
         return Cell(tuple(results[key] for key in self.keys(row, data)))
 
     def stored(self, row: Row, data: str, seed: int) -> StoredRun:
-        """What is kept of a run that has just been done."""
+        """The stored result of a run that has just finished."""
         folder = self.folder(row, data, seed)
         done = read_run(folder)
         return StoredRun(done, _drawn_history(done, folder) if self.table.kind == "curves" else {})
 
     def check(self, row: Row, data: str) -> None:
-        """Raise before anything is trained if a method cannot be made or cannot do the task."""
+        """Raise before anything is trained if a method cannot be built or does not support the task."""
         plan = self.plan(row, data, self.seed)
         plan.method.make().check(_opened(data, self.root), plan.settings)
 
 
 _Tunings = dict[tuple[str, str], tuple[tuple[Row, str], str]]
-"""Settings that are to be chosen: by name of the row and data set, what is tuned, and the name of the task."""
+"""Settings to tune: by row and data set, what is tuned, and the name of the task."""
 
 
 def _tunings(table: Table) -> _Tunings:
@@ -139,12 +139,12 @@ def _tunings(table: Table) -> _Tunings:
 
 
 def _tuned_by(table: Table, tunings: _Tunings, row: Row, data: str) -> str | None:
-    """The task that chooses the settings of a row, where they are to be chosen."""
+    """The task that tunes the settings of a row, if any."""
     return tunings.get((row.tuned_as or row.name, data), (None, None))[1] if table.is_tuned(row) else None
 
 
 def _missing(work: _Work, results: Results, tunings: _Tunings) -> dict[str, tuple[Row, str, int]]:
-    """The runs that are not done, by name; raises if one of them cannot be done."""
+    """The missing runs, by name; raises if one of them is impossible."""
     found = {}
     for row, data in work.cells:
         untuned = _tuned_by(work.table, tunings, row, data) is not None
@@ -156,7 +156,7 @@ def _missing(work: _Work, results: Results, tunings: _Tunings) -> dict[str, tupl
 
 
 def _tune(work: _Work, row: Row, data: str, watch: MakeWatch) -> Tuned:
-    """Choose the settings of a row."""
+    """Tune the settings of a row."""
     plan = work.table.untuned_plan(row, data, work.seed, work.device)
     plan, problem = place(plan, _opened(data, work.root), plan.method.make())
     trials = tune(problem, plan, work.table.tuning, watch(problem.task.metric))
@@ -164,7 +164,7 @@ def _tune(work: _Work, row: Row, data: str, watch: MakeWatch) -> Tuned:
 
 
 def _run(work: _Work, row: Row, data: str, seed: int, watch: MakeWatch) -> None:
-    """Run a row in its folder; one that was stopped goes on."""
+    """Run a row in its folder, resuming an interrupted run."""
     problem, path = _opened(data, work.root), work.folder(row, data, seed)
     if not (path / RUN).exists():
         store = RunFolder.create(path)
@@ -182,7 +182,7 @@ def _opened(data: str, root: Path | None) -> Problem:
 
 
 def _drawn_history(done: Run, folder: Path) -> dict[str, tuple[float, ...]]:
-    """Validation scores of the training of median seconds.
+    """Validation scores of the training with the median duration.
 
     Of several, the first one in a process is slower than the others by what is compiled only once.
     """

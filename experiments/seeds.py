@@ -16,7 +16,7 @@ from experiments.spec import Row, Table
 from experiments.tables import Sheet, percent, plus_minus
 
 REFERENCE = "seeds.jsonl"
-"""One line per data set: what the reference reached from every seed."""
+"""One line per data set: the reference's score for every seed."""
 
 
 def seeds_table(data: str, seeds: int) -> Table:
@@ -25,7 +25,7 @@ def seeds_table(data: str, seeds: int) -> Table:
 
 
 def train_seeds(data: str, seeds: int, folder: Path, device: str, root: Path | None) -> None:
-    """Train both from so many seeds and keep the scores; this package's run is kept if it is there already."""
+    """Train both with this many seeds and store the scores; an existing run of this package is reused."""
     for _ in run_table(seeds_table(data, seeds), folder, device=device, root=root):
         pass
     lines = {line["data"]: line for line in read_lines(folder / REFERENCE)}
@@ -47,7 +47,7 @@ def _reference(data: str, seeds: int, device: str, root: Path | None) -> dict[st
 
 
 def seeds_sheet(folder: Path, paper: Mapping[str, tuple[float, ...]]) -> Sheet:
-    """Both beside the paper's figure."""
+    """Both next to the paper's figure."""
     heads = ("data set", "seeds", "this package", "reference", "paper")
     return Sheet("", heads, tuple(_rows(folder, paper)))
 

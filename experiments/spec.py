@@ -1,4 +1,4 @@
-"""What a table is: rows, data sets, numbers of seeds, and the paper's figures. A value, read from a plan file."""
+"""Specification of a table, read from a plan file: rows, data sets, numbers of seeds, and the paper's figures."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Row:
 
     name: str
     method: str = ""
-    """As registered; the name of the row where nothing is said."""
+    """The registered name; defaults to the name of the row."""
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Training settings, where not as the table says."""
+    """Training settings that override the table's."""
     published: bool = False
     """Train the authors' meta graphs instead of searching."""
     seeds: int | None = None
-    """Trainings, where not as many as the table says."""
+    """Number of trainings, overriding the table's."""
     pipelines: int | None = None
-    """Likewise runs from seeds of their own."""
+    """Number of runs with separate seeds, overriding the table's."""
     tune: bool = True
-    """Whether settings are chosen for it; the authors' meta graphs are trained with the authors' settings anyway."""
+    """Whether its settings are tuned; the authors' meta graphs always use the authors' settings."""
     tuned_as: str = ""
-    """Takes the settings chosen for this row, which trains the same way."""
+    """Use the settings tuned for this row, which trains the same way."""
     scale: float = 1.0
-    """A search is this much longer than the part of it that is run; its seconds are extrapolated."""
+    """Ratio of a full search to the part that is run, for extrapolating its seconds."""
     note: str = ""
 
 
@@ -53,19 +53,19 @@ class Table:
     seeds: int
     methods: tuple[Row, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Training settings of every row that does not say otherwise."""
+    """Default training settings of all rows."""
     paper: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     """By row and data set: mean and standard deviation in percent; for a cost, minutes, and those for λ."""
     reruns: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
-    """Figures of others who ran the paper's baselines again: by who they are, row and data set."""
+    """Figures from others who reproduced the paper's baselines, by author, row and data set."""
     budget: int = 0
-    """Settings that tuning tries for each row; 0: none is tuned."""
+    """Number of settings tried per row in tuning; 0 for no tuning."""
     trainings: int = 1
-    """Trainings of the best quarter of them."""
+    """Trainings of each of the best quarter of them."""
     tuned: str = ""
-    """File of what tuning chose."""
+    """File of tuned settings."""
     pipelines: int = 1
-    """Runs of each row from seeds of their own, searches included: what is shown is over all their trainings."""
+    """Runs of each row with separate seeds, including the search; figures are over all their trainings."""
 
     def __post_init__(self) -> None:
         least = {"seeds": 1, "budget": 0, "trainings": 1, "pipelines": 1}
@@ -78,12 +78,12 @@ class Table:
 
     @property
     def timed(self) -> bool:
-        """Whether seconds are shown: its runs are then its own, since those of other tables may have had company."""
+        """Whether seconds are shown; it then needs its own runs, since other tables' may have shared the machine."""
         return self.kind in ("cost", "curves")
 
     @property
     def tuning(self) -> Tuning:
-        """How settings are looked for."""
+        """How settings are tuned."""
         return Tuning(self.budget, trainings=self.trainings)
 
     def run_seeds(self, row: Row, first: int = 0) -> range:
@@ -91,15 +91,15 @@ class Table:
         return range(first, first + (row.pipelines or self.pipelines))
 
     def is_tuned(self, row: Row) -> bool:
-        """Whether the settings of a row are chosen by validation."""
+        """Whether the settings of a row are tuned on validation."""
         return bool(self.budget) and not row.published and row.tune
 
     def choice(self, row: Row, data: str) -> Tuned | None:
-        """What was chosen for a row; none where nothing is to be chosen, or not yet."""
+        """The tuned settings of a row; none if it is not tuned, or not yet."""
         return find_tuned(Path(self.tuned), row.tuned_as or row.name, data) if self.is_tuned(row) else None
 
     def plan(self, row: Row, data: str, seed: int, device: str) -> Plan:
-        """The plan of a row on a data set, with the settings that were chosen for it."""
+        """The plan of a row on a data set, with its tuned settings."""
         plan, tuned = self.untuned_plan(row, data, seed, device), self.choice(row, data)
         if tuned is None:
             return plan
@@ -123,7 +123,7 @@ class Table:
         return make_plan(Source(data), method, row.options, settings, repeats=repeats, seed=seed, device=device)
 
     def part(self, data: Sequence[str], methods: Sequence[str], seeds: int | None) -> Table:
-        """Only these data sets and rows (all where none is named), with another number of seeds."""
+        """A copy with only these data sets and rows (default: all), and another number of seeds."""
         _check_known("data set", data, self.data)
         _check_known("method", methods, [row.name for row in self.methods])
         kept = tuple(row for row in self.methods if not methods or row.name in methods)
@@ -150,7 +150,7 @@ def _of(kept: Sequence[Row], rows: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_table(path: Path) -> Table:
-    """Read a plan file; the file of chosen settings is named from where the plan file is."""
+    """Read a plan file; the path of its tuned settings is relative to it."""
     what = f"the plan file {str(path)!r}"
     given = read_toml(path, "the plan file of a table")
     rows = given.get("methods")

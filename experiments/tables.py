@@ -1,4 +1,4 @@
-"""Tables of what came out beside the paper's figures, as Markdown."""
+"""Markdown tables of results next to the paper's figures."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Sheet:
 
 
 def markdown(table: Table, cells: Cells) -> str:
-    """The table itself, and how far apart the searches lie where there were several."""
+    """The table itself and, for several searches, the spread of their scores."""
     return "\n".join(sheet.markdown() for sheet in sheets(table, cells))
 
 
 def sheets(table: Table, cells: Cells) -> list[Sheet]:
-    """The same as tables of text."""
+    """The same as text tables."""
     return [_figures(table, cells), *_spread(table, cells)]
 
 
@@ -46,7 +46,7 @@ def percent(cell: Cell) -> str:
 
 
 def search_seconds(row: Row, cell: Cell) -> float:
-    """Of one search, extrapolated where only a part of it was run; 0 where nothing was searched."""
+    """Seconds of one search, extrapolated if only a part was run; 0 without a search."""
     return row.scale * cell.median_seconds("search")
 
 
@@ -56,7 +56,7 @@ def plus_minus(figure: Sequence[float]) -> str:
 
 
 def _figures(table: Table, cells: Cells) -> Sheet:
-    """A line per row, in the order of the plan file, the paper's figure beside ours where it has any."""
+    """One line per row, in the order of the plan file, with the paper's figure next to ours if there is one."""
     compared = bool(table.paper or table.reruns)
     shown: Callable[[Row, Cell], str] = _cost if table.kind == "cost" else lambda _row, cell: percent(cell)
     lines = []
@@ -75,13 +75,13 @@ def _figures(table: Table, cells: Cells) -> Sheet:
 
 
 def _cost(row: Row, cell: Cell) -> str:
-    """Seconds of a search, or of a training where nothing was searched."""
+    """Seconds of a search, or of a training if there was no search."""
     search, training = search_seconds(row, cell), cell.median_seconds("train", "repeat")
     return f"{'≈ ' if row.scale != 1 else ''}{search:.2f} s" if search else f"{training:.2f} s training"
 
 
 def _theirs(table: Table, row: str, data: str) -> str:
-    """The paper's figure, and those of others who ran the method again."""
+    """The paper's figure, and those of others who reproduced the method."""
     figure = table.paper.get(row, {}).get(data)
     parts = [] if figure is None else [_minutes(figure) if table.kind == "cost" else plus_minus(figure)]
     parts += [f"{who} {rows[row][data]:.2f}" for who, rows in table.reruns.items() if data in rows.get(row, {})]
@@ -89,12 +89,12 @@ def _theirs(table: Table, row: str, data: str) -> str:
 
 
 def _minutes(figure: Sequence[float]) -> str:
-    """Minutes in all, and in parentheses those for λ, the weights of the candidates."""
+    """Total minutes, and in parentheses those for λ, the weights of the candidates."""
     return f"{figure[0]:g}{''.join(f' ({part:g})' for part in figure[1:])} min"
 
 
 def _remarks(table: Table, cells: Cells) -> Iterator[str]:
-    """How settings were chosen, where it all ran, and for a cost, whether the methods come in the paper's order."""
+    """How settings were tuned, the devices and, for costs, whether methods rank as in the paper."""
     if table.budget:
         tuning = table.tuning
         again = f", the best {tuning.finalists} of them {tuning.trainings} times" if tuning.trainings > 1 else ""
@@ -112,7 +112,7 @@ def _remarks(table: Table, cells: Cells) -> Iterator[str]:
 
 
 def _devices(cells: Cells) -> Iterator[str]:
-    """The device of most cells, then the others, each with what it did."""
+    """The device of most cells, then the others, each with its cells."""
     devices: dict[str, list[tuple[str, str]]] = {}
     for where, cell in cells.items():
         devices.setdefault(cell.device, []).append(where)
@@ -122,7 +122,7 @@ def _devices(cells: Cells) -> Iterator[str]:
 
 
 def _spread(table: Table, cells: Cells) -> Iterator[Sheet]:
-    """Validation scores of what the searches found, lowest to highest, in rows where they found different things."""
+    """Range of validation scores over searches, for rows whose searches found different results."""
     lines = []
     for row in table.methods:
         found = [cells.get((row.name, data)) for data in table.data]

@@ -1,4 +1,4 @@
-"""Settings that tuning chose: one JSON line per method and data set, with how they were chosen."""
+"""Tuned settings: one JSON line per method and data set, with how they were selected."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ How = Literal["random", "halving"]
 
 @dataclass(frozen=True)
 class Tuning:
-    """How settings are looked for."""
+    """How settings are tuned."""
 
     budget: int = 20
-    """Settings that are tried."""
+    """Number of settings tried."""
     how: How = "random"
-    """Train all to the end, or drop the worse half after a quarter and after half of the epochs (never the base)."""
+    """Train all to the end, or halve them after a quarter and after half of the epochs (the base always stays)."""
     seed: int = 0
     trainings: int = 1
-    """Trainings of the best quarter, two at least, from seeds of their own; their mean decides, not a lucky seed."""
+    """Trainings of each of the best quarter (at least two), with separate seeds; their mean decides."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -35,24 +35,24 @@ class Tuning:
 
     @property
     def finalists(self) -> int:
-        """How many are trained more than once."""
+        """The number of settings trained more than once."""
         return min(self.budget, max(2, self.budget // 4))
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was chosen for a method on a data set."""
+    """The tuned settings of a method on a data set."""
 
     method: str
     data: str
     tuning: Tuning
     select: Select
-    """What the settings were chosen by, as epochs are: validation score or loss."""
+    """The selection criterion, as for epochs: validation score or loss."""
     value: float
-    """What was compared: the score, or minus the loss."""
+    """The compared value: the score, or minus the loss."""
     val_score: float
     base_val_score: float
-    """Of the settings it started from."""
+    """Validation score of the initial settings."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -61,13 +61,13 @@ class Tuned:
         Settings().changed(self.settings)
 
     def applied(self, plan: Plan) -> Plan:
-        """The plan with what was chosen."""
+        """The plan with the tuned settings."""
         method = MethodSpec(plan.method.name, {**plan.method.options, **self.options})
         return replace(plan, method=method, settings=plan.settings.changed(self.settings))
 
 
 def find_tuned(path: Path, method: str, data: str) -> Tuned | None:
-    """What a file has for a method on a data set."""
+    """The entry of a file for a method on a data set."""
     for line in read_lines(path):
         if (line.get("method"), line.get("data")) == (method, data):
             return from_plain(Tuned, line, f"the settings of {method} on {data} in {str(path)!r}")
@@ -75,7 +75,7 @@ def find_tuned(path: Path, method: str, data: str) -> Tuned | None:
 
 
 def add_tuned(path: Path, tuned: Tuned) -> None:
-    """Put what was chosen into a file, in place of what was chosen before."""
+    """Write tuned settings to a file, replacing an earlier entry."""
     lines = {(line["method"], line["data"]): line for line in read_lines(path)}
     lines[tuned.method, tuned.data] = to_plain(tuned)
     write_lines(path, (line for _, line in sorted(lines.items())))

@@ -1,4 +1,4 @@
-"""Choosing a method's settings by validation, with a budget that is the same for every method."""
+"""Tuning a method's settings on validation, with the same budget for every method."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ DROPOUTS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7)
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings, options of the method, and how they did on validation: the mean of their trainings."""
+    """Settings, method options, and their mean validation result over trainings."""
 
     settings: Mapping[str, Any]
     options: Mapping[str, Any]
     value: float
-    """What is compared: the validation score, or minus the validation loss, as the settings select."""
+    """The compared value: the validation score, or minus the validation loss, as `select` says."""
     val_score: float
     epochs: int
     """Of all its trainings."""
@@ -41,7 +41,7 @@ class Trial:
 
 
 class Outcome(NamedTuple):
-    """What one training came to."""
+    """The result of one training."""
 
     value: float
     score: float
@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
 
 
 def tune(problem: Problem, plan: Plan, tuning: Tuning, watch: Watch | None = None) -> list[Trial]:
-    """Every trial, best first; the first to be tried is the plan as it is. `watch` is told how it goes.
+    """All trials, best first; the first one tried is the unchanged plan. `watch` receives progress callbacks.
 
     A method searches once, as the plan says: what its searches find is trained, and the best by validation is kept.
     Only the training of that is tuned.
@@ -71,7 +71,7 @@ def tune(problem: Problem, plan: Plan, tuning: Tuning, watch: Watch | None = Non
 
 
 def chosen(trials: Sequence[Trial], plan: Plan, tuning: Tuning, method: str) -> Tuned:
-    """The best trial, written out in full, as what was chosen for `method`."""
+    """The best trial, written out in full, as the tuned settings of `method`."""
     best, base = trials[0], next(trial for trial in trials if not trial.settings)
     settings = {n: asdict(plan.settings)[n] for n in ("lr", "weight_decay", "dropout")} | dict(best.settings)
     scores = best.value, best.val_score, base.val_score
@@ -95,19 +95,19 @@ def _best_first(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _averaged(trial: Trial, again: Sequence[Outcome]) -> Trial:
-    """A trial with what more trainings of it came to."""
+    """A trial with the results of further trainings."""
     number = 1 + len(again)
     value, score, epochs = (sum(of) for of in zip((trial.value, trial.val_score, trial.epochs), *again, strict=True))
     return replace(trial, value=value / number, val_score=score / number, epochs=epochs, trainings=number)
 
 
 def _all_to_the_end(jobs: Iterator[ModelTraining], train: Callable[..., Outcome]) -> Iterator[Outcome]:
-    """One is in memory at a time."""
+    """Train one at a time, with one model in memory."""
     return map(train, (f"setting {number}" for number in count(1)), jobs)
 
 
 def _by_halving(jobs: Iterator[ModelTraining], train: Callable[..., Outcome]) -> Iterator[Outcome]:
-    """All are in memory."""
+    """Successive halving, with all models in memory."""
     every = list(jobs)
     for share, kept in ((0.25, 1.0), (0.5, 0.5), (1.0, 0.25)):
         best = sorted(range(len(every)), key=lambda n: -every[n].best_value)
@@ -117,7 +117,7 @@ def _by_halving(jobs: Iterator[ModelTraining], train: Callable[..., Outcome]) ->
 
 
 def _train(watch: Watch, phase: str, job: ModelTraining, share: float = 1.0) -> Outcome:
-    """Train until so much of the epochs is done, or nothing gets better."""
+    """Train for a fraction of the epochs, or until early stopping."""
     drive(phase, job, watch, share=share)
     return _outcome(job)
 
@@ -132,7 +132,7 @@ def _drawn(draw: random.Random, tunable: Mapping[str, Sequence[Any]]) -> tuple[d
 
 
 def _searched(problem: Problem, plan: Plan, seed: int, watch: Watch) -> tuple[MetaGraph, ...]:
-    """What the searches of a plan find; of several, what is best on validation once trained."""
+    """The search result of a plan; of several, the best on validation after training."""
     method, candidates = plan.method.make(), []
     method.check(problem, plan.settings)
     for number in range(method.searches):
@@ -155,7 +155,7 @@ def _training(
     settings: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> ModelTraining:
-    """A training of the plan with some settings and options changed, from seed `number`."""
+    """A training of the plan with some settings and options changed, with seed `number`."""
     changed, train_seed = plan.settings.changed(settings), derive_seed(seed, "train", number)
     method = MethodSpec(plan.method.name, {**plan.method.options, **options}).make()
     network = method.network(problem, changed, train_seed, metagraphs)

@@ -1,4 +1,4 @@
-"""scikit-learn style front doors: hyper-parameters in the constructor, a problem in `fit`."""
+"""Estimators in the style of scikit-learn: hyper-parameters in the constructor, a problem in `fit`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ from diffmg.viz import write_report
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """Fits a method to a problem and keeps the best model by validation; does what `diffmg fit` does."""
+    """Fits a method to a problem and keeps the best model on validation, like `diffmg fit`."""
 
     _kind: ClassVar[str]
     run_: Run
@@ -41,7 +41,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         seed: int = 0,
         device: str = "auto",
     ) -> None:
-        """`method` by name or as an object, such as `DiffMG(epsilon=0.3)`; `settings` change some of the defaults."""
+        """`method` by name or as an object, such as `DiffMG(epsilon=0.3)`; `settings` override defaults."""
         self.method = method
         self.settings = settings
         self.repeats = repeats
@@ -49,11 +49,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.device = device
 
     def fit(self, data: Problem | HeteroGraph, task: Task | None = None, *, watch: Watch | None = None) -> Self:
-        """Search, train and keep the best model by validation, on a problem, or on a network and a task."""
+        """Search, train and keep the best model on validation; takes a problem, or a network and a task."""
         problem = self._problem(data, task)
         options = {"repeats": self.repeats, "seed": self.seed, "device": self.device}
         plan = make_plan(problem.source, self.method, None, self.settings, **options)  # type: ignore[arg-type]
-        return self._adopt(*run(plan, problem, watch=watch))
+        return self._set_results(*run(plan, problem, watch=watch))
 
     def score(self) -> float:
         """The task's metric on the test part."""
@@ -64,11 +64,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return scores[model.problem.task.metric]
 
     def predictions(self, ids: ArrayLike | None = None, **options: Any) -> Any:
-        """Answers with the ids they belong to, as a data frame: of pandas, or else of polars, or else of Arrow."""
+        """Predictions with their ids, as a pandas data frame, or else a polars one, or else an Arrow table."""
         return self._model().answers(ids, **options).frame()
 
     def save(self, path: Path | str) -> None:
-        """Write a run folder, which the command line reads too."""
+        """Write a run folder, which the command line can also read."""
         model = self._model()
         folder = RunFolder.create(Path(path))
         folder.write(self.run_, self.run_.metagraphs, model)
@@ -76,13 +76,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: Path | str, data: Problem | HeteroGraph | None = None, task: Task | None = None) -> Self:
-        """Take up a saved run; its data are opened from where they were, unless they are given."""
+        """Load a saved run; its data are opened from the original source unless given."""
         path = Path(path)
         plan, problem = read_run(path).plan, None if data is None else cls._problem(data, task)
         model = Model.load(path, problem)
         cls._check(model.task)
         own = {"settings": plan.settings, "repeats": plan.repeats, "seed": plan.seed, "device": plan.device}
-        return cls(method=plan.method.make(), **own)._adopt(read_run(path), model)  # type: ignore[arg-type]
+        return cls(method=plan.method.make(), **own)._set_results(read_run(path), model)  # type: ignore[arg-type]
 
     @classmethod
     def _problem(cls, data: Problem | HeteroGraph, task: Task | None) -> Problem:
@@ -99,7 +99,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if task.estimator != cls.__name__:
             raise DiffmgError(f"{cls.__name__} serves {cls._kind}, but got a task of {task.kind}; use {task.estimator}")
 
-    def _adopt(self, run: Run, model: Model) -> Self:
+    def _set_results(self, run: Run, model: Model) -> Self:
         self.run_, self.model_, self.metagraphs_ = run, model, run.metagraphs
         found = run.candidates[run.chosen].val_score if run.candidates else None
         self.validation_score_ = float("nan") if found is None else found
@@ -118,13 +118,13 @@ class MetaGraphClassifier(Estimator):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes, in the order of the columns of `predict_proba`."""
+        """The classes, in the column order of `predict_proba`."""
         return np.asarray(self._task().classes)
 
     def predict(self, ids: ArrayLike | None = None) -> NDArray[Any]:
         """The class of each node (all nodes of the target type, or those with these ids).
 
-        With several labels a node: zeros and ones, one column per class.
+        For multi-label tasks: zeros and ones, one column per class.
         """
         task = self._task()
         decided = task.decide(self._logits(ids)).numpy(force=True)
@@ -176,7 +176,7 @@ class MetaGraphRecommender(Estimator):
         return np.asarray((z_user[users] * z_item[items]).sum(dim=1).numpy(force=True))
 
     def predict_proba(self, pairs: ArrayLike) -> NDArray[np.float32]:
-        """The probability that each (user id, item id) is chosen, by the loss the model was trained with."""
+        """The probability that each (user id, item id) is chosen, as defined by the training loss."""
         return np.asarray(expit(self.predict(pairs)))
 
     def _task(self) -> Recommendation:

@@ -1,6 +1,6 @@
-"""A kit that every method passes; run it over one of your own: `for check in CHECKS: check(method, problem)`.
+"""Checks that every method passes; run them on your own: `for check in CHECKS: check(method, problem)`.
 
-Each check raises AssertionError with what was expected. `problems()` makes small problems with all that is awkward:
+Each check raises AssertionError with what was expected. `problems()` makes small problems with awkward features:
 isolated nodes, a type without features, relations within one type, one and two target types.
 """
 
@@ -24,13 +24,13 @@ NODES = {"author": 14, "paper": 20, "venue": 4, "term": 6}
 
 
 def problems() -> dict[str, Problem]:
-    """A classification and a recommendation on small networks; some nodes have no edge, terms have no features."""
+    """A classification and a recommendation on small networks; some nodes are isolated, terms have no features."""
     return {"classification": _classification(), "recommendation": _recommendation()}
 
 
 def gives_outputs_of_the_right_shape(method: Method, problem: Problem) -> None:
-    """Logits for every node of the labelled type, or representations of users and items that can be multiplied."""
-    outputs = _outputs(_built(method, problem), problem)
+    """Logits for every node of the labelled type, or user and item embeddings of equal width."""
+    outputs = _outputs(_build(method, problem), problem)
     rows = [problem.graph.num_nodes[t] for t in problem.task.target_types]
     assert [len(z) for z in outputs] == rows, f"one row per target node must come out, {rows}, not {outputs}"
     widths = {z.shape[1] for z in outputs}
@@ -40,8 +40,8 @@ def gives_outputs_of_the_right_shape(method: Method, problem: Problem) -> None:
 
 
 def has_a_gradient_for_every_parameter(method: Method, problem: Problem) -> None:
-    """What the loss cannot reach should not be there."""
-    model = _built(method, problem).train()
+    """Every parameter must affect the loss."""
+    model = _build(method, problem).train()
     problem.task.loss(model(problem.graph, generator=generator("cpu", 0, "dropout")), "train").backward()  # type: ignore[no-untyped-call]
     without = [name for name, p in model.named_parameters() if p.grad is None]
     assert not without, f"every parameter must get a gradient, but {without} got none"
@@ -50,9 +50,9 @@ def has_a_gradient_for_every_parameter(method: Method, problem: Problem) -> None
 
 
 def follows_from_its_seed(method: Method, problem: Problem) -> None:
-    """The same seed, the same model; another seed, another one; nothing is drawn from torch's own stream."""
+    """Equal seeds give equal models, other seeds other ones; torch's global generator is never used."""
     before = torch.get_rng_state()
-    one, same, other = (_built(method, problem, seed) for seed in (1, 1, 2))
+    one, same, other = (_build(method, problem, seed) for seed in (1, 1, 2))
     assert torch.equal(before, torch.get_rng_state()), "building a model must not touch torch's own random stream"
     first, second = one.state_dict(), same.state_dict()
     assert all(torch.equal(first[name], second[name]) for name in first), "the same seed must give the same parameters"
@@ -66,18 +66,18 @@ def follows_from_its_seed(method: Method, problem: Problem) -> None:
 
 
 def draws_dropout_from_the_given_stream(method: Method, problem: Problem) -> None:
-    """While training, the same stream gives the same outputs; without it nothing is random."""
-    model, before = _built(method, problem).train(), torch.get_rng_state()
+    """In training, the same generator state gives the same outputs; evaluation is deterministic."""
+    model, before = _build(method, problem).train(), torch.get_rng_state()
     one, same = (model(problem.graph, generator=generator("cpu", 3, "dropout")) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(one, same, strict=True)), "the same stream must drop the same entries"
     assert torch.equal(before, torch.get_rng_state()), "dropout must come from the given stream"
-    quiet = (_outputs(model, problem) for _ in range(2))
-    assert all(torch.equal(a, b) for a, b in zip(*quiet, strict=True)), "evaluation must not be random"
+    evaluated = (_outputs(model, problem) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(*evaluated, strict=True)), "evaluation must not be random"
 
 
 def can_be_stored(method: Method, problem: Problem) -> None:
-    """The state, put into another model from the same seed, gives the same outputs."""
-    model, other = _built(method, problem, 1), _built(method, problem, 1)
+    """A state dict loaded into another model with the same seed gives the same outputs."""
+    model, other = _build(method, problem, 1), _build(method, problem, 1)
     with torch.no_grad():
         for p in model.parameters():
             p.add_(0.01)
@@ -89,23 +89,23 @@ def can_be_stored(method: Method, problem: Problem) -> None:
 
 
 def never_reads_test_labels(method: Method, problem: Problem) -> None:
-    """Other test labels change nothing, and nobody asks for the test part while training."""
+    """Changing the test labels changes nothing, and training never accesses the test part."""
     histories: list[list[Any]] = []
     for task in (problem.task, problem.task.with_other_test_labels()):
         sealed = replace(task, parts=_Sealed(task.parts))  # type: ignore[type-var, attr-defined]
-        there = Problem(problem.graph, sealed)
-        training = ModelTraining(there, _built(method, there), SETTINGS, 0)
+        sealed_problem = Problem(problem.graph, sealed)
+        training = ModelTraining(sealed_problem, _build(method, sealed_problem), SETTINGS, 0)
         histories.append([])
         while not training.done:
             histories[-1] += [(r.train_loss, r.val_loss, r.val_score) for r in training.advance()]
-        histories[-1] += [z.tolist() for z in _outputs(training.model, there)]
+        histories[-1] += [z.tolist() for z in _outputs(training.model, sealed_problem)]
     assert histories[0] == histories[1], "test labels must not change training or outputs"
 
 
 def learns(method: Method, problem: Problem) -> None:
     """Training lowers the loss."""
     settings = replace(SETTINGS, max_epochs=30, dropout=0.0, weight_decay=0.0)
-    training = ModelTraining(problem, _built(method, problem, settings=settings), settings, 0)
+    training = ModelTraining(problem, _build(method, problem, settings=settings), settings, 0)
     losses = []
     while not training.done:
         losses += [record.train_loss for record in training.advance()]
@@ -124,20 +124,20 @@ CHECKS = (
 
 
 class _Sealed(dict[Part, Any]):
-    """Parts of a split; whoever asks for the test part is found out."""
+    """Parts of a split that fail on access to the test part."""
 
     def __getitem__(self, part: Part) -> Any:
         assert part != "test", "the test part must not be read before every choice was made"
         return super().__getitem__(part)
 
     def get(self, part: Part, default: Any = None) -> Any:
-        """As by `[]`."""
+        """Like `[]`."""
         assert part != "test", "the test part must not be read before every choice was made"
         return super().get(part, default)
 
 
-def _built(method: Method, problem: Problem, seed: int = 0, settings: Settings = SETTINGS) -> nn.Module:
-    """The network of what a search finds, from the same seed."""
+def _build(method: Method, problem: Problem, seed: int = 0, settings: Settings = SETTINGS) -> nn.Module:
+    """Search and build the network of the result, with the same seed."""
     method.check(problem, settings)
     search = method.search(problem, settings, seed)
     while not search.done:
@@ -152,7 +152,7 @@ def _outputs(model: nn.Module, problem: Problem) -> tuple[Tensor, ...]:
 
 
 def _network(rng: np.random.Generator, exclude: set[tuple[int, int]]) -> HeteroGraph:
-    """The last node of every type has no edge; papers cite papers, authors know authors both ways."""
+    """The last node of every type is isolated; papers cite papers, authors know each other."""
 
     def edges(source: str, target: str, count: int) -> list[list[int]]:
         pairs = {(int(rng.integers(NODES[source] - 1)), int(rng.integers(NODES[target] - 1))) for _ in range(count)}

@@ -48,7 +48,7 @@ def parts(problem: Problem, device: torch.device = CPU, *, search: bool = True, 
 
 
 def path_problem(nodes: int) -> Problem:
-    """Authors, papers between them, and nothing else: so many nodes, edges and labels, all in proportion."""
+    """A network of authors and papers only, with nodes, edges and labels in proportion."""
     half = nodes // 2
     ends = np.arange(half)
     features = {t: np.ones((half, 3), np.float32) for t in ("author", "paper")}
@@ -116,7 +116,7 @@ def test_twice_the_columns_twice_the_states_and_weights(problem, search):
 
 
 def test_each_state_more_costs_a_state_to_train_and_two_to_search(problem):
-    """Its gradient, and itself where λ wants one."""
+    """Its gradient, and the state itself if λ needs a gradient."""
     state = 4 * sum(problem.graph.num_nodes.values()) * 8 * len(problem.task.target_types)
     for search, more in ((True, 2), (False, 1)):
         sizes = [parts(problem, search=search, depth=depth) for depth in (1, 2, 3, 8)]
@@ -167,7 +167,7 @@ def test_on_a_gpu_the_fused_kernels_have_tables_of_their_own(problem):
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, dict[str, list[int]]]:
-    """Estimates and peaks of made data, with the allocator as it is."""
+    """Estimates and measured peaks on synthetic data, with the default allocator."""
     return run_peaks("academic:4000", "shop:4000")
 
 
@@ -191,7 +191,7 @@ def test_no_more_is_held_than_estimated_and_not_much_less(measured, name, work):
 
 @pytest.mark.slow
 def test_tensors_never_hold_more_than_estimated_when_all_states_are_as_large_as_the_network():
-    """Each tensor is given back at once, so that the peak is what tensors hold, without gaps between them."""
+    """Every tensor is freed at once, so that the peak has no fragmentation."""
     found = run_peaks("one-type:5000", "one-type:5000/8", MALLOC_MMAP_THRESHOLD_="65536")
     for works in found.values():
         for estimate, peak in works.values():
@@ -199,7 +199,7 @@ def test_tensors_never_hold_more_than_estimated_when_all_states_are_as_large_as_
 
 
 def meminfo(monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
-    """Let the system say so; None where it says nothing."""
+    """Fake the system's free memory; None for unknown."""
 
     def read(path: Path, encoding: str | None = None) -> str:
         assert path == Path("/proc/meminfo")
@@ -250,7 +250,7 @@ def test_with_plenty_or_unknown_memory_all_columns_are_kept(problem, monkeypatch
 
 @pytest.mark.parametrize("search", [True, False])
 def test_where_memory_is_short_as_many_columns_as_fit_are_taken(problem, monkeypatch, search):
-    """Just enough for so many columns, with the share that is not counted on; a little less takes fewer."""
+    """Just enough for this many columns, including the reserve; a little less gives fewer."""
 
     def fitted(free: float) -> Engine:
         short_of(monkeypatch, free)

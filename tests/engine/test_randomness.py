@@ -16,7 +16,7 @@ def test_other_seed_or_purpose_gives_other_numbers():
 
 
 def test_seed_is_the_same_in_every_process_and_version():
-    """Runs made before must be repeatable, so this number may never move."""
+    """Earlier runs must stay reproducible, so this number must never change."""
     assert derive_seed(3, "x", 1) == 6014029915215736333
 
 

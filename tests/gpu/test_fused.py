@@ -24,7 +24,7 @@ from worlds import World, metagraphs, worlds
 pytest.importorskip("triton", reason="the fused kernels are written in Triton, which is not installed")
 
 from diffmg.engine import fused
-from diffmg.engine.fused import KernelLinks, propagate, wire
+from diffmg.engine.fused import KernelLinks, pack_metagraphs, propagate
 from diffmg.engine.layout import KernelTables
 
 TOWERS = METAGRAPHS["towers with different numbers of operations"]
@@ -79,10 +79,10 @@ def result(case: Case, out: Sequence[Tensor], h: Tensor, weights: list[Tensor] |
 
 
 def by_kernels(case: Case, device: torch.device, storage: torch.dtype = torch.float32) -> Result:
-    stack = KernelTables.of(case.world.graph().to(device))
-    wired = wire(case.metagraphs, stack)
+    tables = KernelTables.of(case.world.graph().to(device))
+    packed = pack_metagraphs(case.metagraphs, tables)
     h, weights = leaves(case, device, torch.float32)
-    out = propagate(h, wired, None if weights is None else wired.weights(weights), stack, storage)
+    out = propagate(h, packed, None if weights is None else packed.weights(weights), tables, storage)
     return result(case, out, h, weights)
 
 
@@ -153,8 +153,8 @@ def test_any_number_of_columns(d, device):
 def test_rows_cut_into_chunks(monkeypatch, weighted, device):
     monkeypatch.setattr(layout, "CHUNK", 4)
     case = Case.of(small_world(), TOWERS, weighted=weighted)
-    stack = KernelTables.of(case.world.graph())
-    assert min(stack.forward.most, stack.backward.most) > 1
+    tables = KernelTables.of(case.world.graph())
+    assert min(tables.forward.max_chunks, tables.backward.max_chunks) > 1
     got = by_kernels(case, device)
     assert_close(got, by_program(case))
     assert_close(got, by_dense_matrices(case))
@@ -165,7 +165,7 @@ def test_chunks_longer_than_a_block(monkeypatch, device):
     monkeypatch.setattr(fused, "CHUNK_BLOCK", 4)
     monkeypatch.setattr(layout, "CHUNK", 6)
     case = Case.of(small_world(), METAGRAPHS["a path"])
-    assert KernelTables.of(case.world.graph()).forward.most > 1
+    assert KernelTables.of(case.world.graph()).forward.max_chunks > 1
     assert_close(by_kernels(case, device), by_dense_matrices(case))
 
 
@@ -198,11 +198,11 @@ def test_the_same_again_bit_for_bit(device):
 def test_gradients_go_to_what_wants_them(h_wants, weights_want, device):
     case = Case.of(small_world(), METAGRAPHS["two towers"])
     wanted = by_dense_matrices(case)
-    stack = KernelTables.of(case.world.graph().to(device))
-    wired = wire(case.metagraphs, stack)
+    tables = KernelTables.of(case.world.graph().to(device))
+    packed = pack_metagraphs(case.metagraphs, tables)
     h = case.h.to(device).requires_grad_(h_wants)
     weights = [w.to(device).requires_grad_(weights_want) for w in case.weights]
-    out = propagate(h, wired, wired.weights(weights), stack)
+    out = propagate(h, packed, packed.weights(weights), tables)
     assert all(o.requires_grad == (h_wants or weights_want) for o in out)
     if h_wants or weights_want:
         sum((o * e.to(device)).sum() for o, e in zip(out, case.ends, strict=True)).backward()
@@ -218,22 +218,22 @@ def test_gradients_go_to_what_wants_them(h_wants, weights_want, device):
 @pytest.mark.parametrize("weights_want", [False, True])
 def test_states_are_held_only_for_the_gradient_of_the_weights(weights_want, device):
     case = Case.of(small_world(), TOWERS)
-    stack = KernelTables.of(case.world.graph().to(device))
-    wired = wire(case.metagraphs, stack)
+    tables = KernelTables.of(case.world.graph().to(device))
+    packed = pack_metagraphs(case.metagraphs, tables)
     h = case.h.to(device).requires_grad_()
     weights = [w.to(device).requires_grad_(weights_want) for w in case.weights]
     held: list[int] = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: held.append(t.numel()) or t, lambda t: t):
-        propagate(h, wired, wired.weights(weights), stack)
+        propagate(h, packed, packed.weights(weights), tables)
     assert (max(held) >= h.numel()) == weights_want
 
 
 def test_an_output_that_is_not_used_hands_nothing_back(device):
     case = Case.of(small_world(), TOWERS)
-    stack = KernelTables.of(case.world.graph().to(device))
-    wired = wire(case.metagraphs, stack)
+    tables = KernelTables.of(case.world.graph().to(device))
+    packed = pack_metagraphs(case.metagraphs, tables)
     h, weights = leaves(case, device, torch.float32)
-    propagate(h, wired, wired.weights(weights), stack)[1].sum().backward()
+    propagate(h, packed, packed.weights(weights), tables)[1].sum().backward()
     assert not h.grad[0].any()
     assert not weights[0].grad.any()
     assert h.grad[1].any()
@@ -243,50 +243,53 @@ def test_an_output_that_is_not_used_hands_nothing_back(device):
 def test_some_columns_of_a_wider_state(device):
     """As they come when columns are computed in slices: not contiguous in memory."""
     case = Case.of(small_world(), METAGRAPHS["two towers"], d=6, weighted=False)
-    stack = KernelTables.of(case.world.graph().to(device))
-    wired = wire(case.metagraphs, stack)
+    tables = KernelTables.of(case.world.graph().to(device))
+    packed = pack_metagraphs(case.metagraphs, tables)
     wide = case.h.to(device)
-    whole = propagate(wide, wired, None, stack)
+    whole = propagate(wide, packed, None, tables)
     for part in (slice(0, 4), slice(4, 6)):
         assert not wide[..., part].is_contiguous()
-        for some, all_ in zip(propagate(wide[..., part], wired, None, stack), whole, strict=True):
+        for some, all_ in zip(propagate(wide[..., part], packed, None, tables), whole, strict=True):
             torch.testing.assert_close(some, all_[:, part])
 
 
 def test_meta_graphs_are_laid_out_once():
-    stack = KernelTables.of(small_world().graph())
-    assert wire(TOWERS, stack) is wire(list(TOWERS), stack)
-    assert wire(TOWERS[:1], stack) is not wire(TOWERS, stack)
+    tables = KernelTables.of(small_world().graph())
+    assert pack_metagraphs(TOWERS, tables) is pack_metagraphs(list(TOWERS), tables)
+    assert pack_metagraphs(TOWERS[:1], tables) is not pack_metagraphs(TOWERS, tables)
 
 
 def test_the_links_of_all_towers_are_laid_out_together():
-    """A link has as many places as the tower with most operations on it; the other's are EMPTY and weigh nothing."""
-    stack = KernelTables.of(small_world().graph())
-    wired = wire(TOWERS, stack)
-    operations = {number: operation for operation, number in stack.numbers.items()}
-    first, second = ([operations[n] for n in row] for row in wired.operations.tolist())
-    links = [tuple(link) for link in wired.wiring.links.tolist()]
+    """A link has as many columns as the tower with most operations on it; the other's are EMPTY with weight 0."""
+    tables = KernelTables.of(small_world().graph())
+    packed = pack_metagraphs(TOWERS, tables)
+    operations = {number: operation for operation, number in tables.numbers.items()}
+    first, second = ([operations[n] for n in row] for row in packed.operations.tolist())
+    links = [tuple(link) for link in packed.links.endpoints.tolist()]
     assert links == [(1, 0)] * 3 + [(2, 0)] * 2 + [(2, 1)] * 2
     assert first == [*TOWERS[0][1, 0], EMPTY, EMPTY, *TOWERS[0][2, 1]]
     assert second == [AB, EMPTY, EMPTY, *TOWERS[1][2, 0], BA, EMPTY]
     given_ = [torch.arange(1.0, 1 + len(m.choices)) for m in TOWERS]
-    assert wired.weights(given_).tolist() == [[1, 2, 3, 4, 0, 5, 6], [1, 0, 0, 2, 3, 4, 0]]
+    assert packed.weights(given_).tolist() == [[1, 2, 3, 4, 0, 5, 6], [1, 0, 0, 2, 3, 4, 0]]
 
 
 def test_weights_of_towers_with_equal_numbers_of_operations_are_stacked():
-    stack = KernelTables.of(small_world().graph())
+    tables = KernelTables.of(small_world().graph())
     towers = METAGRAPHS["two towers"]
     given_ = [torch.arange(3.0), 10 + torch.arange(3.0)]
-    assert torch.equal(wire(towers, stack).weights(given_), torch.stack(given_))
+    assert torch.equal(pack_metagraphs(towers, tables).weights(given_), torch.stack(given_))
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_entries_of_a_wiring_are_sorted_by_the_state_they_write(depth):
+def test_entries_of_kernel_links_are_sorted_by_the_state_they_write(depth):
     """Each link once, under the state it leads to on the way forward, and under its source on the way back."""
     links = links_of(depth)
-    wiring = KernelLinks.of(links, ["b"], KernelTables.of(small_world().graph()))
-    assert (wiring.depth, wiring.targets) == (depth, ("b",))
-    for (rows, starts), ends in ((wiring.forward, lambda x: (x.k, x.i)), (wiring.backward, lambda x: (x.i, x.k))):
+    kernel_links = KernelLinks.of(links, ["b"], KernelTables.of(small_world().graph()))
+    assert (kernel_links.depth, kernel_links.targets) == (depth, ("b",))
+    for (rows, starts), ends in (
+        (kernel_links.forward, lambda x: (x.k, x.i)),
+        (kernel_links.backward, lambda x: (x.i, x.k)),
+    ):
         for state in range(depth + 1):
             found = {tuple(row) for row in rows[starts[state] : starts[state + 1]].tolist()}
             assert found == {(ends(x)[1], n) for n, x in enumerate(links) if ends(x)[0] == state}

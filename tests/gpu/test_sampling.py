@@ -43,10 +43,10 @@ def test_picks_become_the_operations_of_their_meta_graph(targets, depth, device)
     rng = random.Random(0)
     for _ in range(20):
         picks = [[rng.randrange(len(c)) for c in space.candidates] for space in spaces]
-        wired = on_device.wired([torch.tensor(p, device=device) for p in picks])
+        packed = on_device.metagraphs([torch.tensor(p, device=device) for p in picks])
         metagraphs = [space.metagraph(tuple(p)) for space, p in zip(spaces, picks, strict=True)]
-        assert wired.operations.tolist() == [[numbers[c.operation] for c in m.choices] for m in metagraphs]
-        assert wired.wiring.targets == tuple(targets)
+        assert packed.operations.tolist() == [[numbers[c.operation] for c in m.choices] for m in metagraphs]
+        assert packed.links.targets == tuple(targets)
 
 
 def test_every_candidate_has_its_number(device):
@@ -57,13 +57,13 @@ def test_every_candidate_has_its_number(device):
         for n, operation in enumerate(candidates):
             picks = torch.zeros(len(space.candidates), dtype=torch.int64, device=device)
             picks[link] = n
-            assert on_device.wired([picks]).operations[0, link] == numbers[operation]
+            assert on_device.metagraphs([picks]).operations[0, link] == numbers[operation]
 
 
 def test_the_links_are_those_of_the_space(device):
     on_device = DeviceSpaces.of(spaces_on("ba", 3), small_world().graph().to(device))
-    assert [tuple(link) for link in on_device.wiring.links.tolist()] == list(links_of(3))
-    assert on_device.wiring.depth == 3
+    assert [tuple(link) for link in on_device.links.endpoints.tolist()] == list(links_of(3))
+    assert on_device.links.depth == 3
 
 
 def searched(problem: Problem, monkeypatch: pytest.MonkeyPatch, *, fused: bool, **options) -> tuple:

@@ -70,7 +70,7 @@ def test_several_maps_at_once_are_those_one_by_one():
 
 @pytest.mark.parametrize("maps", [(), (2,), (3, 2)], ids=["one", "several", "rows of several"])
 def test_a_tall_product_is_the_plain_one(monkeypatch, maps):
-    """With fewer rows than a piece, exactly as many, and some left over."""
+    """With fewer rows than a chunk, exactly as many, and a remainder."""
     monkeypatch.setattr(module, "ROWS", 4)
     for rows in (0, 1, 3, 4, 5, 8, 11, 12):
         x, g = normal(*maps, rows, 3), normal(*maps, rows, 2)

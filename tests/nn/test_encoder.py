@@ -43,7 +43,7 @@ def run(world: World, metagraph: MetaGraph, encoder: Encoder, weights: Tensor | 
 
 
 def gradients(out: Tensor, inputs: list[Tensor]) -> list[Tensor]:
-    """Of a fixed linear function of `out`; what has no part in it has gradient zero."""
+    """Of a fixed linear function of `out`; inputs it does not depend on have gradient zero."""
     if not out.requires_grad:
         return [torch.zeros_like(x) for x in inputs]
     cotangent = torch.randn(out.shape, generator=torch.Generator().manual_seed(2), dtype=out.dtype)
@@ -130,7 +130,7 @@ def test_dropout_zeroes_a_share_and_scales_up_the_rest():
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_every_entry_is_dropped_with_the_same_probability(share):
-    """Four neighbours come from one number, and the row ends within one: each has the share, whatever the others."""
+    """Four draws share one random number, and the row ends within one: each entry is dropped independently."""
     draw = torch.Generator().manual_seed(0)
     kept = torch.stack([dropout(torch.ones(3, 5), share, draw) for _ in range(4000)]) > 0
     assert (kept.float().mean(dim=0) - (1 - share)).abs().max().item() < 0.03

@@ -1,4 +1,4 @@
-"""Running a program: by slices of columns, with rounded states, and with gradients only for what wants them."""
+"""Running a program: by slices of columns, with rounded states, and with gradients only where needed."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_state_that_only_passes_is_a_copy():
 
 
 def packed(world: World, metagraph: MetaGraph, *, weights_want: bool, **switches) -> int:
-    """How many numbers are held for the backward pass."""
+    """How many numbers are saved for the backward pass."""
     inputs = {t: h.requires_grad_() for t, h in states_of(world).items()}
     held: list[int] = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: held.append(t.numel()) or t, lambda t: t):
@@ -176,7 +176,7 @@ def test_states_are_held_only_for_the_gradient_of_the_weights():
 
 
 def test_with_columns_in_slices_no_state_but_the_first_is_held():
-    """State 0 is there anyway: all others are computed again."""
+    """Only state 0 is saved: all others are recomputed."""
     first = D * sum(NODES.values())
     for columns in COLUMNS:
         assert packed(small_world(), DEEP, weights_want=True, columns=columns) == first
@@ -191,7 +191,7 @@ def test_columns_in_slices_give_the_same(poisoned, weighted):
 
 
 class Doubling:
-    """Stands for a run: notes the widths it was given."""
+    """A fake `run` that records the widths of its inputs."""
 
     def __init__(self) -> None:
         self.widths: list[int] = []
@@ -237,7 +237,7 @@ def rounded(h: Tensor) -> Tensor:
 
 
 def in_half(operations: tuple[tuple, ...], target: str = "b") -> tuple[Tensor, Mapping[str, Tensor], HeteroGraph]:
-    """What comes out when states are kept in 16 bits, from which state 0, on which network."""
+    """Output with states stored in 16 bits, its state 0, and the network."""
     world = small_world()
     states, graph = states_of(world, torch.float32), engine_graph(world, torch.float32, storage="bfloat16")
     program = compile_program(MetaGraph(target, operations))

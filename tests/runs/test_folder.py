@@ -131,10 +131,10 @@ def test_a_line_that_was_cut_off_leaves_the_history(folder: RunFolder) -> None:
 
 
 def test_a_state_is_saved_now_and_then_or_when_forced(tmp_path: Path) -> None:
-    for number, (every, force, there) in enumerate([(0.0, False, True), (1e9, False, False), (1e9, True, True)]):
+    for number, (every, force, saved) in enumerate([(0.0, False, True), (1e9, False, False), (1e9, True, True)]):
         folder = RunFolder.create(tmp_path / str(number), save_every=every)
         folder.save("count", Counter(), force=force)
-        assert (folder.path / "checkpoints" / "count.safetensors").exists() == there
+        assert (folder.path / "checkpoints" / "count.safetensors").exists() == saved
 
 
 def test_saved_states_are_dropped_at_the_end(folder: RunFolder) -> None:

@@ -131,12 +131,12 @@ def drop_last(path: Path) -> None:
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_data_are_refused_with_the_difference(change: str, films: Path, tmp_path: Path) -> None:
     fit(Source(str(films / "classification.toml")), tmp_path / "run", "mlp")
-    alter, told = CHANGES[change]
+    alter, expected = CHANGES[change]
     alter(films)
     for use in (Model.answers, Model.scores):
         with pytest.raises(DiffmgError) as error:
             use(Model.load(tmp_path / "run"))
-        assert any(words in str(error.value) for words in told.split("|")), str(error.value)
+        assert any(words in str(error.value) for words in expected.split("|")), str(error.value)
 
 
 def database(path: Path, order: int) -> None:

@@ -38,11 +38,11 @@ def test_differences_are_told_in_words(problem: Problem) -> None:
     assert differences(data, data) == []
     changed = {**data.digests, "metric": "other", "nodes of planet": "9 nodes #0"}
     gone = changed.pop("schema")
-    told = differences(data, replace(data, digests=changed))
+    messages = differences(data, replace(data, digests=changed))
     assert gone
-    assert told[:2] == ["schema is not there any more", "nodes of planet is new"]
-    assert told[2].startswith("metric: was ")
-    assert told[2].endswith("is 'other'")
+    assert messages[:2] == ["schema is not there any more", "nodes of planet is new"]
+    assert messages[2].startswith("metric: was ")
+    assert messages[2].endswith("is 'other'")
     same_words = {name: digest + "0" if name.startswith("nodes") else digest for name, digest in data.digests.items()}
     assert all(
         words.endswith(" nodes, but other content") for words in differences(data, replace(data, digests=same_words))

@@ -72,8 +72,8 @@ def test_a_short_memory_is_met_with_fewer_columns(problem, monkeypatch: pytest.M
     plan = plan_of(problem)
     both = [memory.needs(problem, plan.settings, 4, problem.graph.device, search=s).total for s in (True, False)]
     monkeypatch.setattr(memory, "free_bytes", lambda device: max(both))
-    fitting, there = placed(plan, problem)
-    assert there.graph.engine.columns == fitting.engine.columns == 4
+    fitting, placed_problem = placed(plan, problem)
+    assert placed_problem.graph.engine.columns == fitting.engine.columns == 4
 
 
 def test_given_meta_graphs_are_estimated_by_their_own_depth(problem, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_scores_and_gradients_equal_plain_indexing(pairs):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_scores_do_not_hang_on_what_memory_held_before(poisoned, dtype):
-    """Many pairs, so that memory is used again, which held NaN."""
+    """Many pairs, so that memory that held NaN is reused."""
     rng = np.random.default_rng(0)
     rows = np.stack(np.divmod(rng.choice(600 * 40, 5000, replace=False), 40), axis=1)
     built, order = Pairs.build(rows, 600, 40)
@@ -75,7 +75,7 @@ def test_gradients_are_right_by_finite_differences(pairs):
 
 
 def test_tables_have_small_indices():
-    """32 bits: sparse products convert others anew each time."""
+    """32 bits: sparse products convert other types in every call."""
     built, _ = Pairs.build(as_array([(0, 0), (3, 1), (3, 0)]), *ROWS)
     tables = (built.left, built.right, built.left_pointer, built.right_pointer, built.left_by_right)
     assert {t.dtype for t in tables} == {torch.int32}

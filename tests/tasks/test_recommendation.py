@@ -203,7 +203,7 @@ def test_known_items_are_the_seen_ones_and_earlier_positives():
 
 
 def test_an_item_seen_many_times_is_known():
-    """256 is nought in eight bits."""
+    """256 overflows to 0 in eight bits."""
     assert task_of(seen=[[3, 4]] * 256).known()[3, 4]
 
 
@@ -284,7 +284,7 @@ def test_a_list_longer_than_the_items_holds_all():
 
 
 def test_a_part_of_negatives_alone_has_no_ranking():
-    """There is nothing to rank; that must not end a finished run with numpy's complaint."""
+    """There is nothing to rank; that must not crash a finished run."""
     task = task_of({p: POSITIVES[p] for p in ("train", "val")})
     assert "recall@20" not in task.final_scores(outputs(), "test")
 

@@ -29,11 +29,11 @@ def set_to(model: nn.Module, value: float) -> None:
             p.fill_(value)
 
 
-def look(best_weights: BestWeights, model: nn.Module, epoch: int, value: float) -> None:
+def finish_epoch(best_weights: BestWeights, model: nn.Module, epoch: int, value: float) -> None:
     """An epoch after which all parameters are its number."""
     set_to(model, float(epoch))
     best_weights.update(
-        torch.tensor([epoch], device=best_weights.now.device), torch.tensor(value, device=best_weights.now.device)
+        torch.tensor([epoch], device=best_weights.buffer.device), torch.tensor(value, device=best_weights.buffer.device)
     )
 
 
@@ -42,7 +42,7 @@ def kept_after(values: list[float], patience: int | None = None, device: str = "
     model = Odd().to(device)
     best_weights = BestWeights(model, patience)
     for epoch, value in enumerate(values, start=1):
-        look(best_weights, model, epoch, value)
+        finish_epoch(best_weights, model, epoch, value)
     best = best_weights.best()
     if not best:
         return 0
@@ -53,7 +53,7 @@ def kept_after(values: list[float], patience: int | None = None, device: str = "
 
 
 def first_of_the_best(values: list[float], patience: int | None) -> int:
-    """The rule in plain words: look until patience has run out, keep the first of the highest."""
+    """A plain reference: stop when patience has run out, keep the first of the highest."""
     best, where = -INF, 0
     for epoch, value in enumerate(values, start=1):
         if patience is not None and epoch - 1 - where >= patience:
@@ -74,11 +74,11 @@ def test_parameters_share_one_block_and_start_where_wide_loads_can():
     model = Odd()
     best_weights = BestWeights(model, None)
     storages = {p.untyped_storage().data_ptr() for p in model.parameters()}
-    assert storages == {best_weights.now.untyped_storage().data_ptr()}
+    assert storages == {best_weights.buffer.untyped_storage().data_ptr()}
     assert all(p.storage_offset() % ALIGN == 0 for p in model.parameters())
     ends = sorted((p.storage_offset(), p.storage_offset() + p.numel()) for p in model.parameters())
     assert all(end <= start for (_, end), (start, _) in pairwise(ends))
-    assert ends[-1][1] <= best_weights.now.numel()
+    assert ends[-1][1] <= best_weights.buffer.numel()
 
 
 def test_a_step_of_an_optimiser_is_seen_in_the_block():
@@ -110,7 +110,7 @@ def test_the_parameters_of_the_best_epoch_are_kept():
 def test_what_is_kept_has_the_names_and_shapes_of_the_model():
     model = Odd()
     best_weights = BestWeights(model, None)
-    look(best_weights, model, 1, 0.5)
+    finish_epoch(best_weights, model, 1, 0.5)
     assert {n: p.shape for n, p in best_weights.best().items()} == {n: p.shape for n, p in model.named_parameters()}
     model.load_state_dict(best_weights.best())
 
@@ -136,7 +136,7 @@ def test_values_are_compared_in_double_precision():
 
 
 def test_epochs_after_patience_ran_out_never_count():
-    """However good, and however many of them go by before anyone looks."""
+    """However good, and however many run before the host reads the results."""
     assert kept_after([0.5, 0.4, 0.4, 0.9], patience=2) == 1
     assert kept_after([0.5, 0.4, 0.9, 0.4], patience=2) == 3
     assert kept_after([0.5, 0.4, 0.4, 0.6, 0.7, 0.8], patience=1) == 1
@@ -147,7 +147,7 @@ def test_epochs_after_patience_ran_out_never_count():
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
 @pytest.mark.parametrize("patience", [1, 2, 3, None])
 def test_the_rule_by_its_plain_words(patience, device):
-    """On a GPU nobody is asked which is better: all is picked there."""
+    """On a GPU the better one is selected on the device, without a synchronisation."""
     draw = torch.Generator().manual_seed(0)
     for _ in range(60):
         values = (torch.randint(0, 6, (12,), generator=draw) / 5).tolist()
@@ -158,9 +158,9 @@ def test_the_rule_by_its_plain_words(patience, device):
 def test_what_is_kept_stays_while_the_model_goes_on():
     model = Odd()
     best_weights = BestWeights(model, None)
-    look(best_weights, model, 1, 0.9)
+    finish_epoch(best_weights, model, 1, 0.9)
     best: dict[str, Tensor] = best_weights.best()
-    look(best_weights, model, 2, 0.1)
+    finish_epoch(best_weights, model, 2, 0.1)
     assert all((p == 1.0).all() for p in best.values())
 
 
@@ -170,15 +170,15 @@ def test_restored_it_goes_on_as_if_nothing_had_happened():
         models = [Odd(), Odd()]
         straight, before = (BestWeights(m, patience) for m in models)
         for epoch, value in enumerate(values[:stop], start=1):
-            look(straight, models[0], epoch, value)
-            look(before, models[1], epoch, value)
+            finish_epoch(straight, models[0], epoch, value)
+            finish_epoch(before, models[1], epoch, value)
         saved = {name: p.clone() for name, p in before.best().items()}
         models[1] = Odd()
         after = BestWeights(models[1], patience)
         after.restore(saved, before.value.item(), int(before.epoch.item()))
         for epoch, value in enumerate(values[stop:], start=stop + 1):
-            look(straight, models[0], epoch, value)
-            look(after, models[1], epoch, value)
+            finish_epoch(straight, models[0], epoch, value)
+            finish_epoch(after, models[1], epoch, value)
         assert straight.best().keys() == after.best().keys() == dict(models[0].named_parameters()).keys()
         assert all(torch.equal(p, after.best()[name]) for name, p in straight.best().items())
         assert (after.value, after.epoch) == (straight.value, straight.epoch)
@@ -189,5 +189,5 @@ def test_restoring_nothing_is_a_fresh_start():
     best_weights = BestWeights(model, 2)
     best_weights.restore({}, -INF, 0)
     assert best_weights.best() == {}
-    look(best_weights, model, 1, -5.0)
+    finish_epoch(best_weights, model, 1, -5.0)
     assert best_weights.epoch.item() == 1

@@ -15,11 +15,11 @@ from diffmg.training.epochs import EpochRunner, adam, update
 from replaying import in_blocks
 
 CPU = SimpleNamespace(device=torch.device("cpu"), engine=Engine())
-"""All that is asked of a network here."""
+"""The only attributes of a network used here."""
 
 
 class Count:
-    """A step that reports numbers made of the epoch, and notes how it was called."""
+    """A step that reports numbers derived from the epoch and records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[int] = []
@@ -68,7 +68,7 @@ def test_records_are_plain_numbers_in_double_precision():
 
 
 def test_steps_go_on_after_any_epoch():
-    """As after a job was restored: nothing was done here before."""
+    """As after a resume: this runner has not run an epoch yet."""
     count = Count()
     steps = EpochRunner(count, CPU, total=9)
     assert steps.advance(6) == [record(7)]
@@ -86,7 +86,7 @@ def test_a_block_of_steps_ends_with_the_total(start, wanted, monkeypatch):
 
 
 def test_what_is_replayed_is_recorded_by_the_number_of_epochs_done(monkeypatch):
-    """A replay calls the step without telling it anything: the count is kept beside it."""
+    """A replay calls the step without arguments: the epoch count is a tensor on the device."""
     steps = EpochRunner(Count(), CPU, total=6)
     replay = in_blocks(steps, 3, monkeypatch)
     assert [e.epoch for e in steps.advance(2)] == [3, 4, 5]
@@ -187,7 +187,7 @@ def test_an_update_leaves_parameters_of_others_alone():
 
 
 def test_a_job_that_is_let_go_is_gone_at_once(problem, quick):
-    """Nothing in a circle: the memory of a job must not wait for the garbage collector."""
+    """No reference cycles: the memory of a job must not wait for the garbage collector."""
     gc.disable()
     try:
         search = DiffMG(depth=2, epochs=2).search(problem, quick, 0)

@@ -14,7 +14,7 @@ from diffmg.training import Epoch, Job, Quiet, drive
 
 
 class Counting(Job):
-    """Counts its epochs, so many between two looks; `during` is called in the middle of each."""
+    """Counts its epochs, several per call of `advance`; `during` is called in the middle of each."""
 
     def __init__(self, total: int, during=lambda epoch: None, block: int = 1) -> None:
         self.total, self.during, self.block = total, during, block
@@ -41,13 +41,13 @@ class Shelf:
     """A store in memory that writes only when it must."""
 
     def __init__(self, kept: int | None = None) -> None:
-        self.kept = kept
+        self.saved_epoch = kept
         self.logged: list[int] = []
         self.asked: list[tuple[int, bool]] = []
 
     def load(self, phase: str, job: Job) -> None:
-        if self.kept is not None:
-            job.epoch = self.kept
+        if self.saved_epoch is not None:
+            job.epoch = self.saved_epoch
 
     def log(self, phase: str, record: Epoch) -> None:
         self.logged.append(record.epoch)
@@ -55,11 +55,11 @@ class Shelf:
     def save(self, phase: str, job: Job, *, force: bool) -> None:
         self.asked.append((job.epoch, force))
         if force:
-            self.kept = job.epoch
+            self.saved_epoch = job.epoch
 
 
 class Note(Quiet):
-    """A watch that writes down what it is told; `during` is called at each epoch."""
+    """A watch that records its calls; `during` is called at each epoch."""
 
     def __init__(self, during=lambda epoch: None) -> None:
         self.told: list[object] = []
@@ -77,7 +77,7 @@ class Note(Quiet):
 
 
 def press_ctrl_c(times: int = 1, at: int = 2):
-    """A function of the epoch that interrupts at one of them."""
+    """A callback that interrupts at one epoch."""
 
     def press(epoch: int) -> None:
         if epoch == at:
@@ -93,7 +93,7 @@ def test_a_job_is_taken_to_its_end():
     assert job.done
     assert watch.told == [("search", 0), 1, 2, 3, "end"]
     assert store.logged == [1, 2, 3]
-    assert store.kept == 3
+    assert store.saved_epoch == 3
 
 
 def test_epochs_that_went_by_together_are_told_one_by_one():
@@ -105,7 +105,7 @@ def test_epochs_that_went_by_together_are_told_one_by_one():
 
 
 def test_epochs_are_logged_before_the_state_that_includes_them_is_kept():
-    """Else a job killed in between would lack them when it goes on."""
+    """Otherwise a job killed in between would lack them when it resumes."""
 
     class Order(Shelf):
         def save(self, phase: str, job: Job, *, force: bool) -> None:
@@ -139,23 +139,23 @@ def test_ctrl_c_in_an_epoch_ends_after_it_with_the_state_kept():
     job, watch, store = Counting(5, press_ctrl_c()), Note(), Shelf()
     with pytest.raises(KeyboardInterrupt):
         drive("search", job, watch, store)
-    assert store.kept == job.epoch == 2
+    assert store.saved_epoch == job.epoch == 2
     assert watch.told[-1] == "end"
 
 
 def test_ctrl_c_between_epochs_ends_with_the_state_kept():
-    """It comes while the watch is told, when the epoch has been saved only now and then."""
+    """It comes during the watch's callback, when this epoch's checkpoint may have been skipped."""
     job, store = Counting(5), Shelf()
     with pytest.raises(KeyboardInterrupt):
         drive("search", job, Note(press_ctrl_c()), store)
-    assert store.kept == job.epoch == 2
+    assert store.saved_epoch == job.epoch == 2
 
 
 def test_ctrl_c_among_epochs_that_go_by_together_ends_after_them():
     job, watch, store = Counting(9, press_ctrl_c(), block=4), Note(), Shelf()
     with pytest.raises(KeyboardInterrupt):
         drive("search", job, watch, store)
-    assert store.kept == job.epoch == 4
+    assert store.saved_epoch == job.epoch == 4
     assert store.logged == [1, 2, 3, 4]
     assert watch.told == [("search", 0), 1, 2, 3, 4, "end"]
     again = Counting(9, block=4)

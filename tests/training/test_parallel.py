@@ -25,7 +25,7 @@ PATIENT = Settings(dim=8, lr=0.05, max_epochs=16, patience=2)
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """So many threads compute."""
+    """Set the number of threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -35,7 +35,7 @@ def threads(count: int) -> Iterator[None]:
 
 
 def on_two_cores(problem: Problem, candidates: Sequence[Candidate], settings: Settings) -> list[Training]:
-    """Two trainings side by side."""
+    """Two trainings in parallel."""
     with threads(2):
         return train_parallel(problem, candidates, settings)
 
@@ -48,7 +48,7 @@ def candidates_of(problem: Problem, settings: Settings) -> list[Candidate]:
 
 
 def alone(problem: Problem, candidates: Sequence[Candidate], settings: Settings) -> list[Training]:
-    """Each for itself, in one thread."""
+    """Each alone, on one thread."""
     trainings = [Training(problem, metagraphs, settings, seed) for metagraphs, seed in candidates]
     for training in trainings:
         run(training)
@@ -93,7 +93,7 @@ def test_of_nothing_nothing_comes(classification, quick, way):
 
 
 def here_and_elsewhere() -> tuple[int, int]:
-    """The number of threads that compute: of this thread, and of one that starts now."""
+    """The number of compute threads as seen by this thread and by a new one."""
     with ThreadPoolExecutor(1) as pool:
         return torch.get_num_threads(), pool.submit(torch.get_num_threads).result()
 
@@ -147,7 +147,7 @@ def test_on_a_cpu_each_training_has_one_thread_and_no_more_run_than_there_are_th
 
 @pytest.mark.parametrize(("at_once", "count"), [(2, 6), (2, 1), (1, 3), (8, 6)])
 def test_no_more_than_so_many_share_a_gpu(classification, at_once, count, monkeypatch):
-    """In rounds: all that run are launched before the first of them is waited for."""
+    """In rounds: all running jobs are launched before the first is waited for."""
     log: list[tuple[str, int]] = []
 
     class Noted(Training):

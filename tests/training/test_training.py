@@ -105,7 +105,7 @@ def test_a_job_that_never_had_a_number_says_so(problem, quick):
 
 
 def test_patience_stops_a_job_that_gets_no_better(problem):
-    """A learning rate of nothing: the first epoch stays the best."""
+    """With a learning rate of zero the first epoch stays the best."""
     job = training(problem, Settings(dim=8, max_epochs=50, lr=1e-30, patience=3))
     assert len(run(job)) == 4
     assert job.best_epoch == 1
@@ -113,7 +113,7 @@ def test_patience_stops_a_job_that_gets_no_better(problem):
 
 @pytest.mark.parametrize(("patience", "select"), [(1, "score"), (3, "loss"), (None, "score")])
 def test_how_many_epochs_go_by_between_two_looks_makes_no_difference(problem, patience, select, monkeypatch):
-    """As on a GPU, where the epochs after patience ran out are done before anyone knows."""
+    """As on a GPU, which runs epochs after patience has run out before the host knows."""
     settings = Settings(dim=8, lr=0.05, max_epochs=14, patience=patience, select=select)
     for seed in range(3):
         one, other = training(problem, settings, seed), training(problem, settings, seed)
@@ -126,7 +126,7 @@ def test_how_many_epochs_go_by_between_two_looks_makes_no_difference(problem, pa
 
 
 def test_epochs_after_patience_ran_out_would_have_been_better(problem):
-    """The test above could fail: some of its jobs get better again where they were told to stop."""
+    """The test above can fail: some of its jobs improve again after patience has run out."""
     later = 0
     for seed in range(3):
         settings = Settings(dim=8, lr=0.05, max_epochs=14, patience=1)

@@ -142,8 +142,8 @@ def test_every_phase_has_a_curve(report: str) -> None:
 def test_what_was_done_and_provenance_are_shown(report: str) -> None:
     texts = Page(report).texts
     assert {"cpu", "2.12", "ab12cd34", "7", "1.25"} <= set(texts)
-    told = next(t for t in texts if t.startswith("done:"))
-    assert all(part in told for part in ("diffmg", "depth = 1", "search_seeds = 2", "2 training", "macro_f1"))
+    summary = next(t for t in texts if t.startswith("done:"))
+    assert all(part in summary for part in ("diffmg", "depth = 1", "search_seeds = 2", "2 training", "macro_f1"))
 
 
 def test_one_training_has_no_mean(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line. Heavy imports stand inside the commands, so that `--help` is quick."""
+"""The command line. Heavy imports are inside the commands, so that `--help` is fast."""
 
 import sys
 from typing import Annotated
@@ -22,8 +22,8 @@ app = typer.Typer(
 )
 for command in (demo.demo, fit.fit, resume.resume, resume.repeat, describe.describe, memory.plan, export.export):
     app.command()(command)
-for asking in (use.score, use.predict, use.recommend, show.show, show.report, datasets.datasets):
-    app.command()(asking)
+for query in (use.score, use.predict, use.recommend, show.show, show.report, datasets.datasets):
+    app.command()(query)
 app.command("list")(listing.list_all)
 
 
@@ -43,7 +43,7 @@ def about(
 
 
 def main() -> None:
-    """Run the command line; every expected failure ends in one message and a meaningful exit code."""
+    """Run the command line; expected failures print one message and set a meaningful exit code."""
     try:
         app()
     except MissingDataError as error:

@@ -1,4 +1,4 @@
-"""What the commands share: consoles, options, progress."""
+"""Shared by all commands: consoles, options, progress bars."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DATA = "A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml
 SWITCHES = "Switch of the engine (fused, capture, storage, columns); may be repeated."
 PAIR = "KEY=VALUE"
 option = partial(typer.Option, show_default="none")
-"""Of options that may be left out."""
+"""An optional command-line option."""
 Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help="What to predict from a database.")]
@@ -44,12 +44,12 @@ SearchSeeds = Annotated[int | None, option("--search-seeds", help="Searches from
 
 
 def say(text: str, where: Console = console) -> None:
-    """Print text as it is: no markup, and no breaks inside a path."""
+    """Print text verbatim: no markup, and no line breaks inside a path."""
     where.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
-    """Read `KEY=VALUE`; values are JSON (numbers, true, null) or else text."""
+    """Parse `KEY=VALUE`; values are JSON (numbers, true, null) or plain text."""
     pairs: dict[str, Any] = {}
     for text in texts or ():
         key, equals, value = text.partition("=")
@@ -63,24 +63,24 @@ def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
 
 
 def source(name: str, target: str | None, as_of: list[str] | None, on_unknown: str | None, seed: int = 0) -> Source:
-    """Where the data are, as the options say."""
+    """The data source given by the options."""
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
     return Source(name, seed, target, times, on_unknown)
 
 
 def method_options(option: list[str] | None, **short: int | None) -> dict[str, Any]:
-    """Options of a method: `--option` and those with a flag of their own."""
+    """Options of a method: from `--option` and from flags of their own."""
     return {name: value for name, value in short.items() if value is not None} | parse_pairs(option)
 
 
 class ProgressWatch:
-    """Shows each job as a bar with its current loss and score."""
+    """Shows each job as a progress bar with its current loss and score."""
 
     def __init__(self, metric: str) -> None:
         self.metric = metric
 
     def begin(self, phase: str, job: Job) -> None:
-        """A job starts or goes on."""
+        """A job starts or resumes."""
         self.job = job
         self.progress = Progress(
             TextColumn("{task.description:<10}"),
@@ -94,19 +94,19 @@ class ProgressWatch:
         self.bar = self.progress.add_task(phase, total=job.total, completed=job.epoch, text="")
 
     def epoch(self, record: Epoch) -> None:
-        """An epoch is over."""
+        """An epoch ends."""
         text = f"loss {record.train_loss:.4f}  validation {self.metric} {record.val_score:.4f}"
         self.progress.update(self.bar, completed=record.epoch, text=text)
 
     def end(self) -> None:
-        """The job is over; one that stopped early shows a full bar."""
+        """A job ends; after early stopping the bar is filled."""
         if self.job.done:
             self.progress.update(self.bar, total=max(1, self.job.epoch), completed=max(1, self.job.epoch))
         self.progress.stop()
 
 
 def score_table(run: Run) -> Table:
-    """Scores of the model that is kept and, of several trainings, the mean of all."""
+    """Scores of the kept model and, for several trainings, their mean."""
     several = len(run.trained) > 1
     heads = ["score", "validation", "test", *([f"test, mean ± std of {len(run.trained)} trainings"] if several else [])]
     table = Table(*heads, title="scores of the kept model", title_justify="left")

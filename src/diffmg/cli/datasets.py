@@ -43,7 +43,7 @@ def datasets(
 
 
 def listing() -> Table:
-    """All data sets with a line on each."""
+    """All data sets with a one-line summary of each."""
     from diffmg.datasets import DATASETS
 
     table = Table("data set", "what it is", title="data sets", title_justify="left")
@@ -63,7 +63,7 @@ def _show_facts(card: Card) -> None:
 
 
 def _show_counts(card: Card, problem: Problem | None) -> None:
-    """What the card says and, beside it, what is there."""
+    """Counts from the card beside those of the local files."""
     graph, found = (problem.graph, problem.task.counts()) if problem else (None, {})
     types = Table("node type", "card", "here", "features", "isolated", title="node types", title_justify="left")
     for t, count in card.nodes.items():

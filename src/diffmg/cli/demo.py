@@ -1,4 +1,4 @@
-"""The command a newcomer runs first."""
+"""The demo: a first command for new users."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def demo(
     from diffmg.runs.sources import make_plan
     from diffmg.viz import draw_all, write_report
 
-    torch.set_num_threads(1)  # on a network this small threads cost more than they save, most of all on busy cores
+    torch.set_num_threads(1)  # on a network this small, threads cost more than they save, especially on busy cores
     problem = load_dataset(name)
     say(f"{name}: {DATASETS.get(parse_name(name)[0]).summary}")
     folder = RunFolder.create(_free(out))
@@ -74,6 +74,6 @@ def _paths(run: Run) -> str:
 
 
 def _free(path: Path) -> Path:
-    """`path`, or the first of `path-2`, `path-3`, ... that does not exist: a demo may be run again."""
+    """`path`, or the first of `path-2`, `path-3`, ... that does not exist, so that the demo can be run repeatedly."""
     others = (path.with_name(f"{path.name}-{number}") for number in count(2))
     return next(free for free in chain([path], others) if not free.exists())

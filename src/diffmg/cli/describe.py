@@ -30,12 +30,12 @@ def describe(
     description = make_description(common.source(data, target, as_of, None))
     show_description(description)
     if out is not None:
-        write_description(out, _placed(description, out.parent))
+        write_description(out, _relative_to(description, out.parent))
         say(f"written to {out}")
 
 
-def _placed(description: Description, folder: Path) -> Description:
-    """The description with its database as seen from the folder it is written to."""
+def _relative_to(description: Description, folder: Path) -> Description:
+    """The description with its database path relative to the output folder."""
     address = description.database
     if address is None or "://" in address:
         return description
@@ -43,7 +43,7 @@ def _placed(description: Description, folder: Path) -> Description:
 
 
 def show_description(description: Description) -> None:
-    """Print what becomes node types, relations and the task."""
+    """Print the node types, the relations and the task of a description."""
     nodes = Table("node type", "table", "id", "features", title="node types", title_justify="left")
     for name, node in description.nodes.items():
         features = "all other columns" if node.features is None else ", ".join(node.features) or "none"

@@ -62,7 +62,7 @@ def fit(
 
 
 def _given(source: Source, metagraph: str | None, method: str | None) -> Method | None:
-    """The method of `--metagraph`: meta graphs of a file, or the authors'."""
+    """The method for `--metagraph`: meta graphs from a file, or the published ones."""
     from diffmg.methods.given import Given
     from diffmg.runs.sources import published_for
 
@@ -79,7 +79,7 @@ def _given(source: Source, metagraph: str | None, method: str | None) -> Method 
 
 
 def fit_in_new_folder(plan: Plan, out: Path, data_root: Path | None, save_every: float) -> None:
-    """Carry a plan out in a new folder, which is made once everything else was accepted."""
+    """Run a plan in a new folder, created only after all checks have passed."""
     from diffmg.runs.folder import RunFolder
     from diffmg.runs.runner import place
 
@@ -89,7 +89,7 @@ def fit_in_new_folder(plan: Plan, out: Path, data_root: Path | None, save_every:
 
 
 def open_data(plan: Plan, data_root: Path | None) -> Problem:
-    """The problem of a plan, with what was done to the data said."""
+    """Open the problem of a plan, and print notes on how the data were read."""
     from diffmg.runs.sources import describe, open_problem
 
     if plan.source.is_database:
@@ -101,7 +101,7 @@ def open_data(plan: Plan, data_root: Path | None) -> Problem:
 
 
 def execute(plan: Plan, problem: Problem, folder: RunFolder) -> None:
-    """Carry a plan out in a folder and show what came out."""
+    """Run a plan in a folder and print the results."""
     from diffmg.runs.runner import run
     from diffmg.viz import draw_all, write_report
 

@@ -1,4 +1,4 @@
-"""The command that lists what there is."""
+"""The command that lists everything registered."""
 
 from dataclasses import fields
 

@@ -1,4 +1,4 @@
-"""The command that says what a run would take."""
+"""The command that estimates the memory of a run."""
 
 from dataclasses import replace
 

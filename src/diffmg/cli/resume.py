@@ -1,4 +1,4 @@
-"""Commands that go on with a run or do it again: resume, repeat."""
+"""Commands that continue or repeat a run: resume, repeat."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command that draws a meta graph."""
+"""Commands that draw a meta graph or write a report."""
 
 from pathlib import Path
 from typing import Annotated

@@ -65,17 +65,17 @@ def _load(run: Path, data: str | None, data_root: Path | None, verb: str | None 
 
 
 def _moved(source: Source, name: str) -> Source:
-    """The same data elsewhere; what only a database or only own tables need is left out for the others."""
+    """The same data at another place, without the options that do not apply to its kind of source."""
     from dataclasses import replace
 
-    there = replace(source, name=name)
-    if not there.is_database:
-        there = replace(there, target=None, as_of={})
-    return there if there.is_described else replace(there, on_unknown=None)
+    moved = replace(source, name=name)
+    if not moved.is_database:
+        moved = replace(moved, target=None, as_of={})
+    return moved if moved.is_described else replace(moved, on_unknown=None)
 
 
 def _as_ids(texts: list[str] | None, model: Model) -> Any:
-    """Ids as the network has them: numbers where its ids are numbers."""
+    """Ids with the dtype of the network's: integers, or else text."""
     import numpy as np
 
     if texts is None:

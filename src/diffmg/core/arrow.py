@@ -1,4 +1,4 @@
-"""Columns of any kind as Arrow columns."""
+"""Conversion of columns from any library to Arrow."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from diffmg.core.errors import DiffmgError
 
 
 def as_column(values: Any, what: str) -> pa.ChunkedArray:
-    """One value a row, from a list, numpy, pandas, polars, torch or Arrow; None and NaN are missing."""
+    """Convert a list, numpy, pandas, polars, torch or Arrow column, one value per row; None and NaN are missing."""
     try:
         if hasattr(values, "__arrow_c_stream__"):
             return pa.chunked_array(values)
@@ -23,17 +23,17 @@ def as_column(values: Any, what: str) -> pa.ChunkedArray:
 
 
 def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values in few types: text as text, whole numbers as 64-bit numbers where they fit, NaN as missing."""
+    """Normalize the column type: one string type, integers as int64 where they fit, NaN as missing."""
     values = decoded(values)
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        return _whole(values)
+        return _as_integers(values)
     return values
 
 
 def numbers(values: pa.ChunkedArray, what: str) -> NDArray[np.float64]:
-    """A column of numbers, NaN where one is missing."""
+    """Convert a column to float64, with NaN for missing values."""
     try:
         return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
     except pa.ArrowException as error:
@@ -41,22 +41,22 @@ def numbers(values: pa.ChunkedArray, what: str) -> NDArray[np.float64]:
 
 
 def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values without dictionaries, all text of one type, UUIDs as text."""
+    """Decode dictionaries, use one string type, and write UUIDs as text."""
     if isinstance(values.type, pa.BaseExtensionType):
         texts = [None if value is None else str(value) for value in values.to_pylist()]
         return pa.chunked_array([pa.array(texts, pa.string())])
     if pa.types.is_dictionary(values.type):
-        kind = _text_or(values.type.value_type)
+        kind = _plain_type(values.type.value_type)
         return pa.chunked_array([c.dictionary.cast(kind).take(c.indices) for c in values.chunks], kind)
-    return values.cast(_text_or(values.type))
+    return values.cast(_plain_type(values.type))
 
 
-def _text_or(kind: pa.DataType) -> pa.DataType:
+def _plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
 
-def _whole(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
-    """As whole numbers, unless that would change them: a column of them with gaps is often stored as 1.0, 2.0, NaN."""
+def _as_integers(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Cast to int64 if no value changes: integers with missing values are often stored as floats (1.0, 2.0, NaN)."""
     try:
         return numbers.cast(pa.int64())
     except pa.ArrowInvalid:

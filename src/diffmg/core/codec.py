@@ -1,6 +1,6 @@
-"""Values in and out of JSON and TOML: one converter, whose errors say the rule, the value and the nearest name.
+"""Reading and writing values as JSON and TOML, with errors that give the rule, the value and the nearest name.
 
-Dataclasses are read and written by cattrs. Nothing is coerced: a number written as text is an error, not a number.
+Dataclasses are converted by cattrs. Nothing is coerced: a number written as text is an error.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _HOOKS: list[tuple[type, Callable[[Any], Any], Callable[[Any, type], Any]]] = []
 
 
 def register(kind: type, to_plain: Callable[[Any], Any], from_plain: Callable[[Any, type], Any]) -> None:
-    """Have values of `kind` and its subclasses written and read by these two functions."""
+    """Register the two functions that write and read values of `kind` and its subclasses."""
     _HOOKS.append((kind, to_plain, from_plain))
     _converter.cache_clear()
 
 
 def to_plain(value: Any) -> Any:
-    """As mappings, lists, strings and numbers, ready for JSON."""
-    return _listed(_converter().unstructure(value))
+    """Convert to dicts, lists, strings and numbers, ready for JSON."""
+    return _tuples_to_lists(_converter().unstructure(value))
 
 
 def from_plain(kind: type[T], data: object, what: str) -> T:
@@ -40,14 +40,14 @@ def from_plain(kind: type[T], data: object, what: str) -> T:
     try:
         return _converter().structure(data, kind)
     except Exception as error:
-        place, problem = _first(error)
+        place, problem = _first_error(error)
         raise DiffmgError(f"{what}{f', {place}' if place else ''}: {problem}") from error
 
 
 def structure_fields(kind: type[T], data: dict[str, Any]) -> T:
-    """A dataclass from the values of its fields, also one whose kind is written in a way of its own."""
-    made: T = _dataclass_hook(_converter(), kind)(data, kind)
-    return made
+    """Build a dataclass from plain field values, ignoring any functions registered for its kind."""
+    value: T = _dataclass_hook(_converter(), kind)(data, kind)
+    return value
 
 
 def read_json(path: Path, what: str) -> Any:
@@ -76,7 +76,7 @@ def to_toml(data: dict[str, Any]) -> str:
 
 
 def check_format(data: object, known: int, what: str) -> dict[str, Any]:
-    """The mapping of a file that carries a format version, if it is the one this package reads."""
+    """Return the content of a versioned file without its `format`; raise if this package cannot read that format."""
     found = data.get("format") if isinstance(data, dict) else None
     if not isinstance(data, dict) or found != known:
         newer = isinstance(found, int) and found > known
@@ -96,14 +96,14 @@ def _converter() -> Converter:
     converter.register_structure_hook_func(lambda kind: kind == tuple[str, ...], _names)
     converter.register_structure_hook_factory(_is_plain_dataclass, lambda kind: _dataclass_hook(converter, kind))
     for kind, write, read in _HOOKS:
-        takes = partial(_is_sub, kind)
-        converter.register_unstructure_hook_func(takes, write)
-        converter.register_structure_hook_func(takes, read)
+        matches = partial(_is_subclass, kind)
+        converter.register_unstructure_hook_func(matches, write)
+        converter.register_structure_hook_func(matches, read)
     return converter
 
 
 def _dataclass_hook(converter: Converter, kind: type) -> Callable[[Any, type], Any]:
-    """Names are checked before values, so that a misspelt field is told by its name."""
+    """Check names before values, so that a misspelt field is reported by its name."""
     hints = get_type_hints(kind)
     known = {f.name: f for f in fields(kind) if f.init}
     needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
@@ -120,33 +120,33 @@ def _dataclass_hook(converter: Converter, kind: type) -> Callable[[Any, type], A
             try:
                 values[name] = converter.structure(value, hints[name])
             except Exception as error:
-                raise _Placed(name, error) from error
+                raise _InField(name, error) from error
         return kind(**values)
 
     return read
 
 
-class _Placed(Exception):  # noqa: N818  (it is never seen outside: it carries the place of another error)
-    """An error with the name of the field it is in."""
+class _InField(Exception):  # noqa: N818  (internal: it carries the field name of another error)
+    """An error with the name of the field it occurred in."""
 
     def __init__(self, name: str, cause: Exception) -> None:
         super().__init__(name)
         self.name, self.inner = name, cause
 
 
-def _first(error: BaseException) -> tuple[str, str]:
-    """The place and the words of the first error of a tree of them."""
+def _first_error(error: BaseException) -> tuple[str, str]:
+    """The field path and the message of the first error in a tree of nested errors."""
     names = []
     while True:
-        if isinstance(error, _Placed):
+        if isinstance(error, _InField):
             names.append(error.name)
             error = error.inner
         elif isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         else:
             break
-    words = str(error) if isinstance(error, DiffmgError) else f"must be what diffmg wrote, but got: {error!r}"
-    return ".".join(names), words
+    message = str(error) if isinstance(error, DiffmgError) else f"must be what diffmg wrote, but got: {error!r}"
+    return ".".join(names), message
 
 
 def _strict(value: Any, kind: type) -> Any:
@@ -156,7 +156,7 @@ def _strict(value: Any, kind: type) -> Any:
 
 
 def _names(value: Any, _: type) -> tuple[str, ...]:
-    """A list of names, or one name alone."""
+    """A list of names; a single name may be given without a list."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise DiffmgError(f"must be a name or a list of names, but got {value!r}")
@@ -172,12 +172,12 @@ def _is_plain_dataclass(kind: Any) -> bool:
     return isinstance(kind, type) and is_dataclass(kind) and not hooked
 
 
-def _is_sub(kind: type, found: Any) -> bool:
+def _is_subclass(kind: type, found: Any) -> bool:
     return isinstance(found, type) and issubclass(found, kind)
 
 
-def _listed(value: Any) -> Any:
-    """Tuples as lists, so that what is written equals what is read."""
+def _tuples_to_lists(value: Any) -> Any:
+    """Replace tuples by lists, so that plain values equal those read back from JSON."""
     if isinstance(value, dict):
-        return {name: _listed(v) for name, v in value.items()}
-    return [_listed(v) for v in value] if isinstance(value, list | tuple) else value
+        return {name: _tuples_to_lists(v) for name, v in value.items()}
+    return [_tuples_to_lists(v) for v in value] if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""How products are computed: the switches of the engine. The results are the same within rounding."""
+"""Engine switches: how sparse products are computed. Results agree up to rounding."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -10,13 +10,13 @@ Storage = Literal["float32", "bfloat16"]
 
 @dataclass(frozen=True)
 class Engine(Checked):
-    """Switches of the engine; the defaults are the fastest that change nothing but rounding."""
+    """Engine switches; the defaults are the fastest settings whose results differ only by rounding."""
 
     fused: bool = True
-    """On a GPU with Triton, all messages into a state in one kernel, which reads the operations from device memory."""
+    """On a GPU with Triton, compute all messages into a state in one kernel, reading operations from device memory."""
     capture: bool = True
-    """On a GPU, whole epochs captured once and replayed without the host."""
+    """On a GPU, capture whole epochs once and replay them without the host."""
     storage: Storage = "float32"
-    """How states are kept, from the first to the last; sums are always made in float32."""
+    """The dtype in which states are stored; sums are always accumulated in float32."""
     columns: Annotated[int, Bounds(0)] = 0
-    """So many columns of the states at a time, recomputed for the backward pass: less memory, more time; 0 for all."""
+    """Columns of the states per chunk, recomputed in the backward pass: less memory, more time; 0 for all at once."""

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and a failure says what to do."""
+"""Atomic file writes, and file errors that say what to do."""
 
 import contextlib
 import hashlib
@@ -12,7 +12,7 @@ from diffmg.core.errors import DiffmgError
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place; links are followed."""
+    """Let `write` fill a temporary file beside `path`, then rename it into place; symbolic links are followed."""
     temporary: Path | None = None
     target = path.resolve()
     try:
@@ -39,7 +39,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write JSON atomically, indented, so that it can be read and compared."""
+    """Write indented JSON atomically."""
     write_text(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -70,7 +70,7 @@ def make_folder(path: Path) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> DiffmgError:
-    """The error for a disk that is full or a place that may not be written."""
+    """The error for a full disk or a path without write permission."""
     return DiffmgError(
         f"could not write {str(path)!r}: {error.strerror or error}; free some space, or choose a place you may write to"
     )

@@ -15,7 +15,7 @@ from diffmg.core.schema import Relation
 
 
 class Special(Enum):
-    """The two operations that are no relation."""
+    """The two operations that are not relations."""
 
     IDENTITY = "identity"
     EMPTY = "empty"
@@ -28,7 +28,7 @@ IDENTITY = Special.IDENTITY
 EMPTY = Special.EMPTY
 
 MOST_STATES = 1000
-"""No file needs more states; a larger number in one is a mistake."""
+"""The most states a meta graph file may have; a larger number is taken for a mistake."""
 
 Operation = Relation | Special
 MetaPath = tuple[Relation, ...]
@@ -68,7 +68,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class MetaGraph:
-    """Operations per link for one target type; as a value it can be hashed, compared and kept in JSON."""
+    """Operations per link for one target type; hashable, comparable, and stored as JSON."""
 
     target: str
     operations: tuple[tuple[Operation, ...], ...]
@@ -90,7 +90,7 @@ class MetaGraph:
 
     @classmethod
     def of(cls, target: str, links: Mapping[Link, Operation | Iterable[Operation]]) -> MetaGraph:
-        """Build from a mapping of links to an operation or several; missing links are an error."""
+        """Build from a mapping of links to one or more operations; missing links are an error."""
         depth = max((link.k for link in links), default=0)
         wanted = links_of(depth)
         if set(wanted) != set(links):
@@ -100,7 +100,7 @@ class MetaGraph:
 
     @classmethod
     def features_only(cls, target: str) -> MetaGraph:
-        """No message at all: the target's own features (one identity link)."""
+        """No messages: the target's own features (one identity link)."""
         return cls(target, ((IDENTITY,),))
 
     @property
@@ -128,21 +128,21 @@ class MetaGraph:
         return MetaGraph.of(self.target, {**dict(self.items()), link: operations})
 
     def paths(self) -> frozenset[MetaPath]:
-        """All meta paths along which messages reach the target, relations in the order messages take them.
+        """All meta paths along which messages reach the target, with relations in message order.
 
-        A relation that leads to the type at hand is taken, and also skipped, since a node keeps a share of its own
-        state; any other relation lets the type pass, as identity does. The empty path is the target's own features.
+        A relation into the current type may be taken or skipped, since a node keeps a share of its own state; any
+        other relation leaves the type unchanged, like identity. The empty path is the target's own features.
         """
         return _paths_into(self, self.depth, self.target, {})
 
     def longest_paths(self) -> tuple[MetaPath, ...]:
-        """The meta paths that are not the tail of another one: short enough to be shown to a person."""
+        """The meta paths that are not a suffix of another one: few enough to display."""
         found = self.paths()
         tails = {path[i:] for path in found for i in range(1, len(path) + 1)}
         return tuple(sorted(found - tails, key=lambda path: (-len(path), path)))
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain lists and strings, ready for JSON."""
+        """Convert to plain lists and strings, ready for JSON."""
         return {
             "target": self.target,
             "links": {str(link): [_operation_to_json(o) for o in ops] for link, ops in self.items()},
@@ -150,7 +150,7 @@ class MetaGraph:
 
     @classmethod
     def from_dict(cls, data: object) -> MetaGraph:
-        """Read what `to_dict` wrote; anything else raises with the place that is off."""
+        """Read what `to_dict` wrote; anything else raises an error naming the faulty part."""
         if not (isinstance(data, dict) and isinstance(data.get("target"), str) and isinstance(data.get("links"), dict)):
             raise DiffmgError(f"a meta graph is an object with 'target' and 'links', but got {str(data)[:80]!r}")
         links: dict[Link, tuple[Operation, ...]] = {}

@@ -1,4 +1,4 @@
-"""The contract of a method: what turns a problem into a model."""
+"""The interface of a method, which turns a problem into a model."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Method(Checked, ABC):
     """Frozen options, a search, and a network for what the search found.
 
-    Every method goes the same way through a run: `searches` searches, each from a seed of its own; the network of what
-    each found is trained; validation chooses. A method that searches for nothing finds `()` at once.
+    Every run has the same stages: `searches` searches, each with its own seed; one training for each search result;
+    selection by validation score. A method without a search returns `()` at once.
     """
 
     summary: ClassVar[str]
@@ -35,20 +35,20 @@ class Method(Checked, ABC):
     towers: ClassVar[tuple[int, ...]] = (1, 2)
     """The numbers of target types it can serve: 1 for labels of nodes, 2 for pairs of users and items."""
     tunable: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
-    """Options that tuning may choose, beside the settings every method has, with the values it may try."""
+    """Tunable options and the values to try, in addition to the settings every method has."""
     has_metagraph: ClassVar[bool] = False
-    """Whether its model is that of a meta graph, which a person can look at."""
+    """Whether its model is built from a meta graph, which can be drawn."""
     needs_search_memory: ClassVar[bool] = False
-    """Whether its search holds states and weights of its own."""
+    """Whether its search needs memory for states and weights of its own."""
 
     @property
     def searches(self) -> int:
-        """How often it searches, each time from another seed."""
+        """Number of searches, each with a different seed."""
         return 1
 
     @property
     def depth(self) -> int:
-        """K, the states of the deepest meta graph it may find; 0 where it has none."""
+        """K, the depth of the deepest meta graph it may find; 0 for methods without one."""
         return 0
 
     @property
@@ -57,33 +57,33 @@ class Method(Checked, ABC):
         return METHODS.name_of(type(self))
 
     def spec(self) -> MethodSpec:
-        """The method by name, with the options that differ from their defaults."""
-        usual = {f.name: f.default for f in fields(self)}  # type: ignore[arg-type]
-        given = {name: getattr(self, name) for name in usual}
-        return MethodSpec(self.name, to_plain({name: v for name, v in given.items() if v != usual[name]}))
+        """The method's name and the options that differ from their defaults."""
+        defaults = {f.name: f.default for f in fields(self)}  # type: ignore[arg-type]
+        given = {name: getattr(self, name) for name in defaults}
+        return MethodSpec(self.name, to_plain({name: v for name, v in given.items() if v != defaults[name]}))
 
     def check(self, problem: Problem, settings: Settings) -> None:  # noqa: ARG002
-        """Raise, before anything is computed, if the method cannot do the task, or not with these settings."""
+        """Raise, before anything is computed, if the method does not support the task or these settings."""
         number = len(problem.task.target_types)
         if number not in self.towers:
-            able = [name for name, kind in METHODS.items() if number in kind.towers]
+            capable = [name for name, kind in METHODS.items() if number in kind.towers]
             raise DiffmgError(
                 f"{self.name!r} serves {' or '.join(map(str, self.towers))} target types, but got a task on "
-                f"{', '.join(problem.task.target_types)}; methods that can do it: {', '.join(able)}"
+                f"{', '.join(problem.task.target_types)}; methods that can do it: {', '.join(capable)}"
             )
 
     @abstractmethod
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
-        """A search for meta graphs, one per target type; `settings` is how what it finds will be trained."""
+        """A search for meta graphs, one per target type; `settings` are those its result will be trained with."""
 
     @abstractmethod
     def network(
         self, problem: Problem, settings: Settings, seed: int, metagraphs: Sequence[MetaGraph] = ()
     ) -> nn.Module:
-        """A fresh network for what a search found, on the problem's device; it follows from the seed alone.
+        """A new network for a search result, on the problem's device, initialized from the seed alone.
 
-        It is called as `network(graph, generator=None)` and gives what the task scores: logits of the labelled type,
-        or the representations of users and of items. It draws dropout from `generator` alone.
+        Its forward pass `network(graph, generator=None)` returns what the task scores: logits of the labelled type, or
+        the embeddings of users and of items. Dropout is drawn from `generator` only.
         """
 
 
@@ -94,13 +94,13 @@ METHODS: Registry[type[Method]] = Registry(
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """A method by name with its options, as files and the command line write it. Imports nothing of the method."""
+    """A method's name and options, as written in files and on the command line; does not import the method."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self) -> Method:
-        """The method; unknown names and options raise with the nearest."""
+        """Build the method; errors for unknown names and options suggest the nearest known one."""
         kind = METHODS.get(self.name)
         check_names(self.options, kind, f"option of method {self.name!r}:")
         return from_plain(kind, dict(self.options), f"method {self.name!r}")

@@ -1,4 +1,4 @@
-"""Checks of options: each field has the type it says and lies within its bounds, and the rules hold."""
+"""Validation of options: types, bounds, and rules between fields."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from diffmg.core.errors import DiffmgError, unknown
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where a number may lie: from `low`, or above it, up to `high`, or below it."""
+    """The interval of a number; `above` and `below` exclude its ends `low` and `high`."""
 
     low: float
     high: float | None = None
@@ -18,9 +18,9 @@ class Bounds:
     below: bool = False
 
     def hold(self, value: float) -> bool:
-        """Whether a number lies within."""
-        over = value > self.low if self.above else value >= self.low
-        return over and (self.high is None or (value < self.high if self.below else value <= self.high))
+        """Whether a number lies within the bounds."""
+        above_low = value > self.low if self.above else value >= self.low
+        return above_low and (self.high is None or (value < self.high if self.below else value <= self.high))
 
     def spelled(self, name: str) -> str:
         """The rule as a formula."""
@@ -38,24 +38,24 @@ Fraction = Annotated[float, Bounds(0, 1, below=True)]
 
 
 class Checked:
-    """A frozen dataclass of options that checks itself when it is made."""
+    """A frozen dataclass of options, validated on construction."""
 
     def __post_init__(self) -> None:
         check_types(self)
         check_rules(self, self.rules())
 
     def rules(self) -> dict[str, bool]:
-        """What must hold beside types and bounds, as formulas of the fields' names."""
+        """Rules beyond types and bounds: formulas of field names, and whether they hold."""
         return {}
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """The same with some fields changed; unknown ones raise with the nearest."""
+        """A copy with some fields changed; errors for unknown names suggest the nearest known one."""
         check_names(changes, type(self), f"option of the {type(self).__name__.lower()}:")
         return replace(self, **changes)  # type: ignore[type-var]
 
 
 def check_names(given: Iterable[str], kind: type, what: str) -> None:
-    """Raise with the nearest name if a dataclass has no field of a given name."""
+    """Raise, suggesting the nearest name, if a dataclass lacks a field of a given name."""
     known = [f.name for f in fields(kind) if f.init]
     for name in given:
         if name not in known:
@@ -63,7 +63,7 @@ def check_names(given: Iterable[str], kind: type, what: str) -> None:
 
 
 def check_types(options: Any) -> None:
-    """Raise if a field of a dataclass is not of its type (plain types, `Literal`, `| None`) or out of its bounds."""
+    """Raise if a field has the wrong type (plain types, `Literal`, `| None`) or is out of bounds."""
     for name, hint in get_type_hints(type(options), include_extras=True).items():
         value = getattr(options, name)
         for plain, bounds in _alternatives(hint):
@@ -74,7 +74,7 @@ def check_types(options: Any) -> None:
 
 
 def check_rules(options: Any, rules: Mapping[str, bool]) -> None:
-    """Raise if a rule, written as a formula of the options' names, does not hold."""
+    """Raise if a rule, written as a formula of option names, does not hold."""
     for rule, holds in rules.items():
         if not holds:
             named = [name for name in get_type_hints(type(options)) if re.search(rf"\b{name}\b", rule)]
@@ -83,7 +83,7 @@ def check_rules(options: Any, rules: Mapping[str, bool]) -> None:
 
 
 def fits(value: object, hint: Any) -> bool:
-    """Whether a value is of a type hint; hints that are no plain type, `Literal` or `| None` fit anything."""
+    """Whether a value matches a type hint; hints other than plain types, `Literal` and `| None` match anything."""
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if hint is float:
@@ -108,7 +108,7 @@ def spelled(hint: Any) -> str:
 def _alternatives(hint: Any) -> list[tuple[Any, Bounds | None]]:
     """The types a field may have, each with its bounds."""
     if get_origin(hint) is Annotated:
-        plain, *about = get_args(hint)
-        return [(plain, next((b for b in about if isinstance(b, Bounds)), None))]
+        plain, *metadata = get_args(hint)
+        return [(plain, next((b for b in metadata if isinstance(b, Bounds)), None))]
     kinds = get_args(hint) if type(None) in get_args(hint) else (hint,)
     return [pair for kind in kinds for pair in (_alternatives(kind) if kind is not hint else [(kind, None)])]

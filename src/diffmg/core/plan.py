@@ -1,4 +1,4 @@
-"""A plan: everything that decides what a run does."""
+"""A plan: everything that determines a run."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Source:
     name: str = ""
     """A data set, a description (TOML) or a database; empty for a network that was built in Python."""
     seed: int = 0
-    """Draws made data."""
+    """Seed of synthetic data."""
     target: str | None = None
     """For a database: the `TABLE.COLUMN` to predict."""
     as_of: Mapping[str, str] = field(default_factory=dict)
-    """For a database: per column a time; only rows before it are read."""
+    """For a database: a time per column; only rows before it are read."""
     on_unknown: str | None = None
-    """For own tables: edges to unknown ids are an error or dropped."""
+    """For user tables: whether edges to unknown ids are an error or dropped."""
 
     @property
     def is_database(self) -> bool:
-        """Whether it is the file or the address of a database."""
+        """Whether it is a database file or address."""
         return "://" in self.name or self.name.endswith(DATABASES)
 
     @property
@@ -48,23 +48,23 @@ class Source:
 
     @property
     def label(self) -> str:
-        """As part of a file name: the name of a file or a database, or that of a data set with its size."""
+        """A short name for use in file names: the stem of a file or database, or the data set with its size."""
         return re.sub(r"[^\w.]+", "-", Path(self.name).stem if self.is_described else self.name)
 
     def located(self) -> Source:
-        """The same with a path that holds from any directory."""
+        """The same source with an absolute path."""
         return replace(self, name=str(Path(self.name).resolve())) if self.is_file else self
 
 
 @dataclass(frozen=True)
 class Plan(Checked):
-    """Search, train what was found, keep the best by validation, score it."""
+    """What a run does: search, train, select the best model by validation, score it."""
 
     method: MethodSpec
     source: Source = field(default_factory=Source)
     settings: Settings = field(default_factory=Settings)
     repeats: Count = 1
-    """Trainings of what was chosen, each from another seed; the best by validation is kept."""
+    """Trainings of the chosen candidate, each with a different seed; the best on validation is kept."""
     seed: int = 0
     device: str = "auto"
     engine: Engine = field(default_factory=Engine)

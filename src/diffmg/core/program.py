@@ -17,7 +17,7 @@ class Cell(NamedTuple):
 
 
 class Term(NamedTuple):
-    """The rows of `state`, multiplied by weight number `weight` of the sample (order of `MetaGraph.choices`)."""
+    """The rows of `state`, times weight number `weight` of the sample (in the order of `MetaGraph.choices`)."""
 
     state: int
     weight: int
@@ -25,7 +25,7 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Product:
-    """One sparse product: all messages along one relation into one cell, summed before they are sent."""
+    """One sparse product: all messages along one relation into one cell, summed before the product."""
 
     relation: Relation
     terms: tuple[Term, ...]
@@ -42,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """EpochRunner in order; only cells that reach the target are computed."""
+    """Steps in execution order; only cells that reach the target are computed."""
 
     target: Cell
     inputs: tuple[str, ...]
@@ -58,13 +58,13 @@ class Program:
 
     @property
     def products(self) -> int:
-        """How many sparse products there are: a measure of how simple the meta graph is."""
+        """The number of sparse products, a measure of the meta graph's complexity."""
         return sum(len(step.products) for step in self.steps)
 
 
 @lru_cache(maxsize=4096)
 def compile_program(metagraph: MetaGraph) -> Program:
-    """Walk back from (K, target type) and keep what it needs; programs are cached by meta graph."""
+    """Walk back from (K, target type) and keep the cells it needs; programs are cached by meta graph."""
     target = Cell(metagraph.depth, metagraph.target)
     steps: dict[Cell, Step | None] = {}
     _visit(metagraph, target, steps)
@@ -84,7 +84,7 @@ def sources(step: Step) -> Iterator[Cell]:
 
 
 def _visit(metagraph: MetaGraph, cell: Cell, steps: dict[Cell, Step | None]) -> bool:
-    """Add the step of `cell` and of all it needs; False if the cell is zero whatever the input."""
+    """Add the steps of `cell` and its dependencies; False if the cell is always zero."""
     if cell.state == 0:
         return True
     if cell not in steps:

@@ -1,4 +1,4 @@
-"""Families of members, one file each: a registry finds them by itself, inside the package and in installed ones."""
+"""Registries: members live in one file each and are discovered in this package and in installed plugins."""
 
 import pkgutil
 from collections.abc import Callable, Iterator
@@ -15,19 +15,19 @@ N = TypeVar("N")
 class Registry(Generic[M]):
     """Members of one family by name.
 
-    At the first look-up every module of the family's packages is imported, and every entry point of its group: a
-    package outside adds a member with `[project.entry-points."diffmg.methods"]`.
+    The first look-up imports every module of the family's packages and every entry point of its group: another
+    package adds a member with `[project.entry-points."diffmg.methods"]`.
     """
 
     def __init__(self, kind: str, *places: str, group: str) -> None:
-        """`places` are packages, whose public modules are members, or single modules."""
+        """`places` are modules, or packages whose public modules define members."""
         self.kind, self.group = kind, group
         self._places = places
         self._members: dict[str, M] = {}
         self._complete = False
 
     def add(self, name: str) -> Callable[[N], N]:
-        """Decorator that registers a member under `name`; type checkers see the member as it is."""
+        """Decorator that registers a member under `name`; its static type is unchanged."""
 
         def register(member: N) -> N:
             if self._members.get(name, member) is not member:
@@ -38,7 +38,7 @@ class Registry(Generic[M]):
         return register
 
     def get(self, name: str) -> M:
-        """The member called `name`; an unknown name raises with the nearest known one."""
+        """The member called `name`; the error for an unknown name suggests the nearest known one."""
         self._discover()
         if name not in self._members:
             raise unknown(self.kind, name, self._members)
@@ -54,11 +54,11 @@ class Registry(Generic[M]):
         )
 
     def names(self) -> list[str]:
-        """The names of all members, in order."""
+        """The names of all members, sorted."""
         return [name for name, _ in self.items()]
 
     def items(self) -> Iterator[tuple[str, M]]:
-        """All members in order of name."""
+        """All members, sorted by name."""
         self._discover()
         return iter(sorted(self._members.items()))
 

@@ -1,4 +1,4 @@
-"""A run: the plan and what came out, as a value and as `run.json`."""
+"""A run: the plan and its results, as a value and as `run.json`."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ ScoredPart = Literal["val", "test"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one search found, and how it did on validation once trained."""
+    """The result of one search, and its validation score after training."""
 
     metagraphs: tuple[MetaGraph, ...]
     """One per target type; none where the method has no meta graph."""
     val_score: float | None = None
-    """None where there is none: not trained yet, or no epoch had a score."""
+    """None if not trained yet, or if no epoch had a score."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """One training of what was chosen."""
+    """One training of the chosen candidate."""
 
     repeat: int
-    """Number of the training; its seed follows from the plan's."""
+    """Index of the training; its seed is derived from the plan's."""
     epochs: int
     best_epoch: int
     val: Scores
@@ -46,23 +46,23 @@ class Trained:
 
 @dataclass(frozen=True)
 class Data:
-    """What a run was on."""
+    """The data of a run."""
 
     task: str
     """The kind of task."""
     metric: str
     target_types: tuple[str, ...]
     hash: str
-    """Over all digests: the same for any order of rows."""
+    """Hash of all digests; independent of the order of rows."""
     digests: Mapping[str, str] = field(default_factory=dict)
     """Hashes and counts of each part of the network and the task."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What a person wants to know at a glance: nodes, edges, classes by part."""
+    """A summary for readers: nodes, edges, classes by part."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Enough to repeat the run, and its results."""
+    """The results of a run, and all that is needed to repeat it."""
 
     status: Literal["running", "interrupted", "done"]
     plan: Plan
@@ -70,7 +70,7 @@ class Run:
     versions: Mapping[str, str | None]
     device: str
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """Per phase; only time spent computing, also over several sittings."""
+    """Computing time per phase, summed over resumed sessions."""
     candidates: tuple[Candidate, ...] = ()
     chosen: int = 0
     trained: tuple[Trained, ...] = ()
@@ -87,16 +87,16 @@ class Run:
 
     @property
     def metric(self) -> str:
-        """The score that chose."""
+        """The metric used for selection."""
         return self.data.metric
 
     @property
     def metagraphs(self) -> tuple[MetaGraph, ...]:
-        """The meta graphs that were chosen."""
+        """The chosen meta graphs."""
         return self.candidates[self.chosen].metagraphs if self.candidates else ()
 
     def scores(self, part: ScoredPart) -> Scores:
-        """The scores of the model that was kept: of what `predict` uses."""
+        """The scores of the kept model, the one `predict` uses."""
         return getattr(self.trained[self.kept], part) if self.trained else {}
 
     def mean(self, part: ScoredPart, metric: str | None = None) -> float:
@@ -115,7 +115,7 @@ class Run:
         return [s[name] for s in (getattr(t, part) for t in self.trained) if name in s]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, ready for JSON; the scores of the kept model are there for people to read."""
+        """Convert to plain values, ready for JSON; `scores` of the kept model is added for readers."""
         scores = {part: dict(self.scores(part)) for part in ("val", "test")}
         plain: dict[str, Any] = to_plain(self)
         return {"format": FORMAT, "status": plain.pop("status"), "scores": scores, **plain}
@@ -136,7 +136,7 @@ class Run:
 
 
 def read_run(folder: Path) -> Run:
-    """The run of a run folder."""
+    """Read the run of a run folder."""
     if not folder.is_dir():
         raise DiffmgError(f"a run folder must exist, but got {str(folder)!r}")
     path = folder / RUN
@@ -144,7 +144,7 @@ def read_run(folder: Path) -> Run:
 
 
 def read_history(folder: Path) -> list[dict[str, Any]]:
-    """The epochs of a run folder; a line that was cut off is left out."""
+    """The epoch records of a run folder; a truncated line is skipped."""
     path, records = folder / HISTORY, []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         with suppress(json.JSONDecodeError):
@@ -153,7 +153,7 @@ def read_history(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_metagraphs(path: Path) -> tuple[MetaGraph, ...]:
-    """Meta graphs from a file: one, or a list under `metagraphs`."""
+    """Read meta graphs from a file: one, or a list under `metagraphs`."""
     data = read_json(path, "a meta graph file")
     if isinstance(data, dict):
         check_format({"format": 1, **data}, 1, f"the meta graph file {str(path)!r}")

@@ -1,4 +1,4 @@
-"""Which node types and relations a network has."""
+"""The node types and relations of a network."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class Relation:
 
     @property
     def triple(self) -> tuple[str, str, str]:
-        """The relation as PyG writes it."""
+        """The relation as a PyG edge type."""
         return (self.source, self.name, self.target)
 
 
@@ -60,7 +60,7 @@ class Schema:
         return relation
 
     def relation(self, name: str) -> Relation:
-        """The relation called `name`; the name must be of one relation only."""
+        """The relation called `name`, which must be unique."""
         found = [r for r in self.relations if r.name == name]
         if not found:
             raise unknown("relation", name, (r.name for r in self.relations))
@@ -72,5 +72,5 @@ class Schema:
         return found[0]
 
     def into(self, node_type: str) -> tuple[Relation, ...]:
-        """Relations that carry messages to `node_type`."""
+        """Relations whose target is `node_type`."""
         return tuple(r for r in self.relations if r.target == node_type)

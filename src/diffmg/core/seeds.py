@@ -4,6 +4,6 @@ import hashlib
 
 
 def derive_seed(seed: int, *purpose: object) -> int:
-    """A seed of its own for a purpose, a fixed function of both."""
+    """Derive an independent seed for a purpose, by hashing both."""
     text = ":".join(map(str, (seed, *purpose)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -1,4 +1,4 @@
-"""How any model is trained."""
+"""Training settings shared by all methods."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,24 +11,24 @@ Links = Literal["sum", "mean"]
 
 @dataclass(frozen=True)
 class Settings(Checked):
-    """Settings of a training; the defaults are the ones the paper's authors used most."""
+    """Training settings; the defaults are those the paper's authors used most often."""
 
     dim: Count = 64
-    """Columns of a state."""
+    """Hidden dimension: columns of a state."""
     lr: Positive = 0.01
     """Learning rate of Adam."""
     weight_decay: NotNegative = 0.001
     dropout: Fraction = 0.5
-    """Share of the projected features dropped while training."""
+    """Dropout rate of the projected features."""
     layer_norm: bool = True
     """Whether a LayerNorm with learned scale follows the last state."""
     tanh: bool = False
     """Whether tanh follows the projection of the features."""
     max_epochs: Count = 200
-    """Full-batch updates at most."""
+    """Maximum number of full-batch updates."""
     patience: Count | None = 30
-    """Stop after so many epochs without a better one; None trains to the end."""
+    """Stop after this many epochs without improvement; None disables early stopping."""
     select: Select = "score"
-    """The epoch that is kept: highest validation score or lowest validation loss."""
+    """Which epoch's weights are kept: highest validation score or lowest validation loss."""
     links: Links = "sum"
-    """What becomes of several operations on one link: their messages are summed, or averaged."""
+    """Whether messages of several operations on one link are summed or averaged."""

@@ -43,7 +43,7 @@ class SearchSpace:
 
     @property
     def size(self) -> int:
-        """How many meta graphs with one operation a link there are."""
+        """The number of meta graphs with one operation per link."""
         return prod(len(c) for c in self.candidates)
 
     def items(self) -> Iterator[tuple[Link, tuple[Operation, ...]]]:
@@ -51,7 +51,7 @@ class SearchSpace:
         return zip(links_of(self.depth), self.candidates, strict=True)
 
     def metagraph(self, picks: tuple[int, ...]) -> MetaGraph:
-        """The meta graph that takes candidate number `picks[j]` on the j-th link."""
+        """The meta graph with candidate number `picks[j]` on the j-th link."""
         return MetaGraph(self.target, tuple((c[p],) for c, p in zip(self.candidates, picks, strict=True)))
 
     def everything(self) -> MetaGraph:
@@ -59,7 +59,7 @@ class SearchSpace:
         return MetaGraph(self.target, self.candidates)
 
     def sample(self, rng: random.Random) -> MetaGraph:
-        """A meta graph with one operation a link, uniformly at random."""
+        """A uniformly random meta graph with one operation per link."""
         return self.metagraph(tuple(rng.randrange(len(c)) for c in self.candidates))
 
     def contains(self, metagraph: MetaGraph) -> bool:
@@ -67,14 +67,14 @@ class SearchSpace:
         return self._misfit(metagraph) is None
 
     def check(self, metagraph: MetaGraph) -> MetaGraph:
-        """Return `metagraph` if this space contains it, else raise saying where it does not fit."""
+        """Return `metagraph` if this space contains it, else raise an error naming the offending link."""
         misfit = self._misfit(metagraph)
         if misfit is not None:
             raise DiffmgError(misfit)
         return metagraph
 
     def neighbours(self, metagraph: MetaGraph) -> Iterator[MetaGraph]:
-        """All meta graphs of one operation a link that differ from `metagraph` on one link."""
+        """All meta graphs that replace the operations of `metagraph` on exactly one link."""
         self.check(metagraph)
         for link, candidates in self.items():
             for operation in candidates:
@@ -95,7 +95,7 @@ class SearchSpace:
 
 
 def check_fits(metagraph: MetaGraph, schema: Schema) -> MetaGraph:
-    """Return `metagraph` if a network of this `schema` can carry it, in the search space or not."""
+    """Return `metagraph` if its types and relations are in `schema` (it may lie outside the search space)."""
     schema.check_type(metagraph.target)
     for choice in metagraph.choices:
         if isinstance(choice.operation, Relation):

@@ -1,4 +1,4 @@
-"""The contract of a task: what is predicted, on which split, how it is scored, read from tables and told."""
+"""The interface of a task: what is predicted, the split, the scores, and how it is read from tables."""
 
 from __future__ import annotations
 
@@ -28,48 +28,48 @@ Direction = Literal["max", "min"]
 
 
 class Task(ABC):
-    """Nobody but the task's own file knows its class: all else goes through these methods."""
+    """Other modules use a task only through these methods, never through its concrete class."""
 
     kind: ClassVar[str]
     """The name it is registered under."""
     summary: ClassVar[str]
     """One line for listings."""
     metrics: ClassVar[Mapping[str, Direction]]
-    """The scores that may choose, and whether more or less of them is better."""
+    """Metrics that may be used for selection, and whether higher or lower is better."""
     verb: ClassVar[Literal["predict", "recommend"]]
-    """What its model is asked to do, which is also the command."""
+    """The command that uses its model."""
     estimator: ClassVar[str]
-    """The class in `diffmg.estimators` that serves it."""
+    """Name of its class in `diffmg.estimators`."""
     spec: ClassVar[type[TaskSpec]]
-    """The `[task]` of a description."""
+    """The class of its `[task]` table in a description."""
     metric: str
-    """The score that chooses."""
+    """The metric used for selection."""
 
     @property
     @abstractmethod
     def target_types(self) -> tuple[str, ...]:
-        """One meta graph is searched for each of these."""
+        """The node types the task predicts; one meta graph is searched for each."""
 
     @property
     @abstractmethod
     def outputs(self) -> int:
-        """Columns of the linear head after the encoder; 0 for none."""
+        """Output columns of the linear head after the encoder; 0 for no head."""
 
     @abstractmethod
     def size(self, part: Part) -> int:
-        """How many labelled nodes or pairs a part has."""
+        """The number of labelled nodes or pairs in a part."""
 
     @abstractmethod
     def check(self, graph: HeteroGraph) -> None:
-        """Raise if the task does not fit the network or its answers can be read off it."""
+        """Raise if the task does not fit the network, or if the network leaks its labels."""
 
     @abstractmethod
     def to(self, device: torch.device | str) -> Self:
-        """The same task with its tensors elsewhere."""
+        """The same task with its tensors on another device."""
 
     @abstractmethod
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> Self:
-        """The same task on a network whose node j of a type was node `orders[type][j]`; other types stay."""
+        """The same task after reordering: node j of a type was node `orders[type][j]`; other types are unchanged."""
 
     @abstractmethod
     def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
@@ -77,24 +77,24 @@ class Task(ABC):
 
     @abstractmethod
     def scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
-        """Scores cheap enough for every epoch; empty where the part is."""
+        """Scores cheap enough to compute every epoch; empty if the part is empty."""
 
     def evaluate(self, outputs: tuple[Tensor, ...], part: Part) -> tuple[Tensor, Tensor]:
-        """The loss and the score that chooses, sharing what they can."""
+        """The loss and the selection metric, sharing intermediate results."""
         return self.loss(outputs, part), self.scores(outputs, part)[self.metric]
 
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
-        """All scores, those that are computed once a run included."""
+        """All scores, including those computed only once per run."""
         return self.scores(outputs, part)
 
     @property
     def sign(self) -> int:
-        """1 where more of the score that chooses is better, -1 where less is."""
+        """1 if higher is better for the selection metric, else -1."""
         return 1 if self.metrics[self.metric] == "max" else -1
 
     @abstractmethod
     def answers(self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any) -> Answers:
-        """What the model says about these ids (all where none are given), as columns with the user's ids."""
+        """Predictions for these ids (default: all), as columns with the user's ids."""
 
     @abstractmethod
     def counts(self) -> dict[str, dict[str, int]]:
@@ -102,20 +102,20 @@ class Task(ABC):
 
     @abstractmethod
     def digests(self, order: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
-        """Hashes or plain words for each thing that decides a score; nodes are taken in `order`, type by type."""
+        """A hash or plain text for everything that affects a score; nodes are taken in `order`, per type."""
 
     def describe(self) -> str:
-        """The task in a line."""
+        """A one-line summary of the task."""
         parts = ", ".join(f"{part} {self.size(part)}" for part in PARTS)
         return f"{self.kind} of {' and '.join(self.target_types)}; {parts}; chosen by {self.metric}"
 
     @abstractmethod
     def export(self, tables: TablesOut) -> TaskSpec:
-        """Add columns or rows to the tables of a network, and say how to read the task from them."""
+        """Add the task's columns or rows to the tables of a network; returns how to read it back."""
 
     @abstractmethod
     def with_other_test_labels(self) -> Self:
-        """The same task with other labels in its test part, for the check that nobody reads them."""
+        """The same task with different test labels, to check that training never reads them."""
 
 
 TASKS: Registry[type[Task]] = Registry("task", "diffmg.tasks", group="diffmg.tasks")
@@ -123,37 +123,37 @@ TASKS: Registry[type[Task]] = Registry("task", "diffmg.tasks", group="diffmg.tas
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading a task from tables gave."""
+    """A task as read from tables."""
 
     task: Task
     kept: Mapping[str, NDArray[np.bool_]]
-    """Per relation of the description, the edges that stay in the network; relations not named keep all."""
+    """Per relation of the description, a mask of edges to keep in the network; unlisted relations keep all."""
     notes: tuple[str, ...] = ()
 
 
 class TaskSpec(Checked, ABC):
-    """The `[task]` of a description: a frozen value with the names of columns, relations and settings."""
+    """The `[task]` of a description: names of columns and relations, and settings."""
 
     held_back: tuple[str, ...] = ()
-    """Columns that would tell the answer: no features, and not read."""
+    """Columns that would leak the labels: not used as features, and not read."""
 
     @classmethod
     @abstractmethod
     def matches(cls, given: Mapping[str, Any]) -> bool:
-        """Whether a `[task]` that does not say its kind is one of these."""
+        """Whether a `[task]` without a kind is of this kind."""
 
     @abstractmethod
     def check(self, description: Description) -> None:
-        """Raise if it names a node type or a relation that is not described, or a label that is a feature."""
+        """Raise if it names an undescribed node type or relation, or a label that is also a feature."""
 
     @abstractmethod
     def columns(self, description: Description) -> dict[str, set[str]]:
-        """Per table the columns it reads for itself, which are no features."""
+        """Per table, the columns the task reads, which are not features."""
 
     @abstractmethod
     def read(self, tables: Network) -> Reading:
-        """The task, from the tables of a network."""
+        """Read the task from the tables of a network."""
 
     @abstractmethod
     def lines(self) -> list[str]:
-        """The task in words."""
+        """A description of the task in text lines."""

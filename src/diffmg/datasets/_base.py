@@ -1,4 +1,4 @@
-"""What every data set offers, and how the files of one are found and read."""
+"""The interface of data sets, and helpers to find and read their files."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from diffmg.tasks.problem import Problem
 
 @dataclass(frozen=True)
 class Card:
-    """Where a data set comes from, what is in it, and what to beware of."""
+    """Data card: source, contents and known pitfalls of a data set."""
 
     source: str
     licence: str
@@ -34,15 +34,15 @@ class Card:
     nodes: Mapping[str, int]
     edges: Mapping[Relation, int]
     parts: Mapping[str, Mapping[str, int]]
-    """Part, class, number of labelled nodes or pairs."""
+    """Number of labelled nodes or pairs by part and class."""
     repository: str = ""
     commit: str = ""
     paper: Mapping[str, int] = field(default_factory=dict)
     """Counts in the paper that differ from those of the files."""
     ratings: Mapping[str, int] = field(default_factory=dict)
-    """How ratings become the authors' split."""
+    """How the authors' split is made from ratings."""
     files: tuple[Mapping[str, Any], ...] = ()
-    """Per file its name, hashes, number of rows and the public file it is made from, where there is one."""
+    """Name, hashes, number of rows of each file, and the public file it was made from, if any."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Published:
 
     metagraphs: tuple[MetaGraph, ...]
     search: Mapping[str, Any]
-    """Options of the method `diffmg`; other searches take those they have too."""
+    """Options of the method `diffmg`; other searches use those they share."""
     train: Mapping[str, Any]
     """Fields of `Settings`."""
     paper: Mapping[str, float]
@@ -64,25 +64,25 @@ class Dataset(ABC):
     summary: ClassVar[str]
     """One line for listings."""
     planted: ClassVar[tuple[MetaGraph, ...]] = ()
-    """For made data: the meta graphs that explain the target."""
+    """For synthetic data: the meta graphs that explain the target."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     @abstractmethod
     def load(self, *, root: Path | None, size: int | None, seed: int) -> Problem:
-        """The network and its task. `root` is where files lie; `size` and `seed` are for made data."""
+        """The network and its task. `root` is the data folder; `size` and `seed` are for synthetic data."""
 
     def card(self) -> Card:
-        """Where it comes from, what is in it, and what to beware of."""
+        """The data card: source, contents and known pitfalls."""
         return read_card(self.name)
 
     def with_split(self, seed: int) -> Self:
-        """The same with a fresh split; only ratings can be split anew."""
+        """A copy with a new random split; only data sets of ratings support it."""
         raise DiffmgError(f"only data sets of ratings can be split anew, but got {self.name}@{seed}")
 
     def published(self) -> Published | None:
-        """The authors' meta graphs and settings, where there are any."""
+        """The authors' meta graphs and settings, if published."""
         file = resources.files("diffmg.datasets") / "published" / f"{self.name}.json"
         if not file.is_file():
             return None
@@ -95,13 +95,13 @@ DATASETS = Registry[type[Dataset]]("data set", "diffmg.datasets", group="diffmg.
 
 
 class DatasetName(NamedTuple):
-    """What `NAME`, `NAME:SIZE` and `NAME@SEED` say."""
+    """A parsed `NAME`, `NAME:SIZE` or `NAME@SEED`."""
 
     name: str
     size: int | None = None
-    """Nodes of made data."""
+    """Number of nodes of synthetic data."""
     split_seed: int | None = None
-    """Draws a fresh split."""
+    """Seed of a new random split."""
 
 
 def parse_name(text: str) -> DatasetName:
@@ -123,7 +123,7 @@ def parse_name(text: str) -> DatasetName:
 
 
 def load_dataset(text: str, *, root: Path | str | None = None, seed: int = 0, split_seed: int | None = None) -> Problem:
-    """Load `NAME`, `NAME:SIZE` or `NAME@SEED`; `seed` draws made data, `split_seed` a fresh split of ratings."""
+    """Load `NAME`, `NAME:SIZE` or `NAME@SEED`; `seed` is for synthetic data, `split_seed` for a new rating split."""
     name, size, written = parse_name(text)
     dataset = DATASETS.get(name)(name)
     if seed < 0:
@@ -157,7 +157,7 @@ def _relation(text: str) -> Relation:
 
 
 def data_places(root: Path | None) -> list[Path]:
-    """Where files are looked for: `root` alone if it is given, else DIFFMG_DATA, then the user's cache."""
+    """Search path for data files: only `root` if given, else DIFFMG_DATA, then the user's cache."""
     if root is not None:
         return [root]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "diffmg"
@@ -169,15 +169,15 @@ def find_file(root: Path | None, relative: str) -> Path:
     places = data_places(root)
     if found := next((place / relative for place in places if (place / relative).is_file()), None):
         return found
-    looked = ", ".join(repr(str(p)) for p in places)
+    folders = ", ".join(repr(str(p)) for p in places)
     raise MissingDataError(
-        f"the file {relative!r} must be under --data-root, DIFFMG_DATA or the user's cache, but got none in {looked}; "
+        f"the file {relative!r} must be under --data-root, DIFFMG_DATA or the user's cache, but got none in {folders}; "
         "`python -m experiments.data download NAME`, in a clone of the repository, fetches what is missing"
     )
 
 
 def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
-    """All arrays of an npz file, which must have these keys; pickled objects are refused."""
+    """All arrays of an npz file, which must have these keys; pickled objects are rejected."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             data = {key: file[key] for key in file.files}
@@ -190,11 +190,11 @@ def read_npz(path: Path, keys: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
 
 
 def read_columns(path: Path, delimiter: str, count: int) -> NDArray[np.int64]:
-    """The first columns of gzip-packed text, which must be whole numbers, as rows."""
-    head, cut = csv.ReadOptions(autogenerate_column_names=True), csv.ParseOptions(delimiter=delimiter)
+    """The first `count` columns of a gzipped text file, which must be integers, as (count, rows)."""
+    reading, parsing = csv.ReadOptions(autogenerate_column_names=True), csv.ParseOptions(delimiter=delimiter)
     try:
         with path.open("rb") as raw, pa.CompressedInputStream(pa.PythonFile(raw), "gzip") as stream:
-            table = csv.read_csv(stream, read_options=head, parse_options=cut)
+            table = csv.read_csv(stream, read_options=reading, parse_options=parsing)
         columns = [table.column(i) for i in range(count)]
     except (OSError, IndexError, pa.ArrowInvalid) as error:
         raise DiffmgError(

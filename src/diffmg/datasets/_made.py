@@ -1,4 +1,4 @@
-"""Helpers for networks made by code: everything is vectorised, so ten million nodes are no trouble."""
+"""Helpers for synthetic networks, all vectorised, so that they scale to ten million nodes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ def pick_in_group(rng: np.random.Generator, wanted: Ints, groups: Ints) -> Ints:
 
 
 def both_ways(there: Relation, back: str, edges: Ints) -> dict[Relation, Ints]:
-    """A relation and its reverse, called `back`."""
+    """A relation and its reverse, named `back`."""
     return {there: edges, Relation(there.target, back, there.source): edges[::-1]}
 
 
@@ -36,11 +36,11 @@ def random_edges(rng: np.random.Generator, sources: int, targets: int, degree: i
 
 
 def noise(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np.float32]:
-    """Features that say nothing."""
+    """Uninformative features: standard normal noise."""
     return rng.standard_normal((rows, columns), dtype=np.float32)
 
 
 def hint(rng: np.random.Generator, groups: Ints, columns: int, strength: float) -> NDArray[np.float32]:
-    """Features that tell the group of each row, in noise."""
+    """Informative features: the centre of each row's group, plus noise."""
     centres = np.random.default_rng(0).standard_normal((int(groups.max()) + 1, columns), dtype=np.float32)
     return np.float32(strength) * centres[groups] + noise(rng, len(groups), columns)

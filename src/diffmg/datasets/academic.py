@@ -1,4 +1,4 @@
-"""A made academic network: the field of an author is that of the venues of the author's papers, and nothing else."""
+"""A synthetic academic network: only the venues of an author's papers tell the author's field."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ FIELDS = 4
 FEATURES = 16
 PAPERS_PER_AUTHOR = 5
 LOYALTY = 0.7
-"""Share of an author's papers that lie in the author's field; the others are anywhere."""
+"""Share of an author's papers in the author's field; the others are random."""
 SHARES = {"author": 0.3, "paper": 0.45, "venue": 0.05, "term": 0.12, "institution": 0.08}
 
 PUBLISHES = Relation("venue", "publishes", "paper")
@@ -27,18 +27,18 @@ DISTRACTORS = {
     (Relation("institution", "employs", "author"), "works_at"): 1,
     (Relation("paper", "cited_by", "paper"), "cites"): 3,
 }
-"""Relations drawn without regard to the field, with the name of their reverse: edges per target node."""
+"""Uninformative relations with the name of their reverse: edges per target node."""
 
 
 @DATASETS.add("academic")
 class Academic(Dataset):
-    """Five node types, twelve relations. Only venues have telling features, two relations away from the authors."""
+    """Five node types, twelve relations. Only venues have informative features, two relations away from the authors."""
 
     summary = "made: classify authors by field; planted path venue -> paper -> author, distractors around it"
     planted = (MetaGraph.of("author", {Link(1, 0): PUBLISHES, Link(2, 0): EMPTY, Link(2, 1): WRITTEN_BY}),)
 
     def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
-        """Draw a network of about `size` nodes (4000 by default)."""
+        """Generate a network of about `size` nodes (default 4000)."""
         rng = np.random.default_rng(seed)
         n = counts(4000 if size is None else size, SHARES, least=2 * FIELDS)
         venue_field = rng.permutation(np.arange(n["venue"]) % FIELDS)

@@ -13,18 +13,18 @@ from diffmg.tasks.problem import Problem
 
 
 class GtnDataset(Dataset):
-    """Bag-of-words features on every node, one labelled type, the split of the source."""
+    """Bag-of-words features on every node, one labelled type, the original split."""
 
     folder: str
     relations: tuple[Relation, ...]
-    """In the order of the source."""
+    """In the order of the original files."""
     target: str
     classes: tuple[str, ...]
     supposed_types: bool = False
-    """Whether the file also keeps the node types that DiffMG's program supposed."""
+    """Whether the file also has the node types assumed by DiffMG's code."""
 
     def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
-        """Read the file; node ids are those of the source, counted over all types."""
+        """Read the file; node ids are the original ones, numbered across all types."""
         if size is not None:
             raise DiffmgError(f"only made data sets have a size, but got {self.name}:{size}")
         data = read_npz(find_file(root, f"{self.folder}/graph.npz"), self._keys())
@@ -73,7 +73,7 @@ class Acm(GtnDataset):
 
 @DATASETS.add("dblp")
 class Dblp(GtnDataset):
-    """Authors labelled by research area; node types are the ones that agree with the edges."""
+    """Authors labelled by research area; node types are those consistent with the edges."""
 
     summary = "classify 4057 authors into 4 research areas; papers, authors, conferences"
     folder = "DBLP"

@@ -1,4 +1,4 @@
-"""Yelp, Amazon and Douban Movie, the rating networks of the paper: text files of edges, and a split of ratings."""
+"""Yelp, Amazon and Douban Movie, the rating networks of the paper: edges as text files, and a split of the ratings."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from diffmg.tasks.recommendation import Recommendation
 
 @dataclass(frozen=True)
 class EdgeFile:
-    """A file whose first two columns are the nodes of an edge; it gives a relation and its reverse."""
+    """A file whose first two columns are the ends of an edge; defines a relation and its reverse."""
 
     name: str
     first: str
@@ -30,7 +30,7 @@ class EdgeFile:
 
 
 class HinDataset(Dataset):
-    """No features: every node has a learned vector. Only the observed half of the ratings above 3 are edges."""
+    """No features: nodes have learned embeddings. Only the observed half of the ratings above 3 become edges."""
 
     folder: str
     first_id: int
@@ -38,9 +38,9 @@ class HinDataset(Dataset):
     user: str
     item: str
     ratings: str
-    """The file of user, item and rating, separated by tabs."""
+    """Tab-separated file of user, item and rating."""
     seeds: tuple[int, int]
-    """The authors' seeds of the split, for positive and for negative pairs."""
+    """The authors' split seeds for positive and negative pairs."""
     observed: tuple[str, str]
     """Names of the relation from item to user and of its reverse."""
     friends: str | None = None
@@ -52,13 +52,13 @@ class HinDataset(Dataset):
         self.split_seed = split_seed
 
     def with_split(self, seed: int) -> Self:
-        """The same with a fresh split by the paper's protocol."""
+        """A copy with a new random split by the paper's protocol."""
         if seed < 0:
             raise DiffmgError(f"`split_seed >= 0` must hold, but got {seed}")
         return type(self)(self.name, seed)
 
     def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
-        """Read the files, and the authors' split where no fresh one is asked for."""
+        """Read the files, and the authors' split unless a new one was requested."""
         if size is not None:
             raise DiffmgError(f"only made data sets have a size, but got {self.name}:{size}")
         split = self._split(root)
@@ -66,8 +66,8 @@ class HinDataset(Dataset):
         if self.friends is not None:
             links = self._read(root, "user_user.dat.gz", "\t")
             edges[Relation(self.user, self.friends, self.user)] = np.concatenate([links, links[::-1]], axis=1)
-        there, back = self.observed
-        edges |= both_ways(Relation(self.item, there, self.user), back, split["observed"].T[::-1])
+        forth, back = self.observed
+        edges |= both_ways(Relation(self.item, forth, self.user), back, split["observed"].T[::-1])
         for f in self.files:
             links = self._read(root, f.name, f.delimiter)
             edges |= both_ways(Relation(f.second, f.relation, f.first), f.reverse, links[::-1])
@@ -90,7 +90,7 @@ class HinDataset(Dataset):
         return {key: arrays[key].astype(np.int64) for key in keys}
 
     def read_ratings(self, path: Path) -> Ratings:
-        """The ratings of a file, users and items counted from 0."""
+        """Read a file of ratings; users and items are numbered from 0."""
         users, items, stars = read_columns(path, "\t", 3)
         return Ratings.build(np.stack([users, items], axis=1) - self.first_id, stars, self.shape)
 

@@ -1,4 +1,4 @@
-"""A made shop: users choose items whose brand has their style, and nothing else tells."""
+"""A synthetic shop: users choose items whose brand has their style; nothing else is informative."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from diffmg.tasks.problem import Problem
 STYLES = 6
 FEATURES = 16
 CHOSEN = 8
-"""Pairs per user: half of them are edges of the network, half are supervised."""
+"""Pairs per user: half become edges of the network, half are supervised."""
 LOYALTY = 0.8
-"""Share of a user's observed items that have the user's style; the others are anything."""
+"""Share of a user's observed items in the user's style; the others are random."""
 SHARES = {"user": 0.35, "item": 0.5, "brand": 0.05, "category": 0.05, "city": 0.05}
 
 MAKES = Relation("brand", "makes", "item")
@@ -25,14 +25,14 @@ DISTRACTORS = {
     (Relation("category", "holds", "item"), "in_category"): 2,
     (Relation("city", "home_of", "user"), "lives_in"): 1,
 }
-"""Relations drawn without regard to style, with the name of their reverse: edges per target node."""
+"""Uninformative relations with the name of their reverse: edges per target node."""
 
 
 @DATASETS.add("shop")
 class Shop(Dataset):
-    """Five node types, nine relations. Only brands have telling features.
+    """Five node types, nine relations. Only brands have informative features.
 
-    Friendships are drawn without regard to style too; categories and cities have no features at all.
+    Friendships are random too; categories and cities have no features.
     """
 
     summary = "made: recommend items to users; planted paths brand -> item -> user and brand -> item"
@@ -42,7 +42,7 @@ class Shop(Dataset):
     )
 
     def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
-        """Draw a network of about `size` nodes (4000 by default)."""
+        """Generate a network of about `size` nodes (default 4000)."""
         rng = np.random.default_rng(seed)
         n = counts(4000 if size is None else size, SHARES, least=2 * STYLES)
         brand_style = rng.permutation(np.arange(n["brand"]) % STYLES)
@@ -67,7 +67,7 @@ class Shop(Dataset):
 
 
 def _pairs(rng: np.random.Generator, user_style: Ints, item_style: Ints) -> tuple[Ints, Ints]:
-    """Supervised pairs in random order: items of the user's style, and as many of another."""
+    """Supervised pairs in random order: items of the user's style, and equally many of other styles."""
     users = np.repeat(np.arange(len(user_style)), CHOSEN // 2)
     other = (user_style[users] + rng.integers(1, STYLES, len(users))) % STYLES
     drawn = [

@@ -18,7 +18,7 @@ MOST_TYPES = 63
 
 @dataclass(frozen=True)
 class Backend:
-    """What the rest of the package asks instead of looking at a device."""
+    """What a device and the engine's switches allow; the package asks this instead of checking the device."""
 
     device: torch.device
     engine: Engine
@@ -30,17 +30,17 @@ class Backend:
 
     @property
     def accelerated(self) -> bool:
-        """Whether it computes elsewhere than on the host, so that asking for a value costs time."""
+        """Whether it computes on an accelerator, where reading a value back costs a synchronisation."""
         return not on_host(self.device)
 
     @property
     def captures(self) -> bool:
-        """Whether whole epochs are captured once and replayed without the host."""
+        """Whether whole epochs are captured once and replayed without the host's help."""
         return self.engine.capture and self.accelerated
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of one number of a state."""
+        """Bytes per entry of a stored state."""
         return 2 if self.engine.storage == "bfloat16" and self.accelerated else 4
 
     @property
@@ -50,7 +50,7 @@ class Backend:
 
 
 def fused(graph: HeteroGraph) -> bool:
-    """Whether the fused kernels serve this network; otherwise plain torch does, with the same results."""
+    """Whether this network uses the fused kernels; otherwise it uses plain torch, with the same results."""
     return Backend.of(graph).has_kernels and len(graph.schema.node_types) <= MOST_TYPES
 
 

@@ -1,4 +1,4 @@
-"""Where to compute. What is special to a kind of device stands here and in `replay`; all else asks `Backend`."""
+"""Device selection. Device-specific code lives here and in `replay`; everything else asks `Backend`."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ CHOICES = ("auto", "cpu", "cuda")
 
 
 def resolve_device(choice: str | torch.device) -> torch.device:
-    """`auto` takes a GPU where there is one."""
+    """The device of a choice; `auto` takes a GPU if there is one."""
     if isinstance(choice, torch.device):
         return choice
     if choice not in CHOICES:
@@ -24,19 +24,19 @@ def resolve_device(choice: str | torch.device) -> torch.device:
 
 
 def describe_device(device: torch.device) -> str:
-    """The device in words."""
+    """A readable name of the device."""
     if on_host(device):
         return f"cpu, {torch.get_num_threads()} threads"
     return torch.cuda.get_device_name(device)
 
 
 def on_host(device: torch.device) -> bool:
-    """Whether tensors there are in the host's memory."""
+    """Whether tensors on this device are in host memory."""
     return device.type == "cpu"
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Memory that is free on a device; None where that cannot be told."""
+    """Free memory of a device; None if unknown."""
     if not on_host(device):
         return int(torch.cuda.mem_get_info(device)[0])
     try:

@@ -1,8 +1,8 @@
 """Triton kernels: sums over neighbours that read the chosen operation from device memory.
 
 A matrix is a table: `pointer` gives each row's entries, `columns` and `values` hold them. Each program takes ROWS rows,
-a few entries of each at a time. Rows with many entries are cut into chunks, summed before and each on its own, so that
-one popular node does not hold up all others.
+a few entries of each at a time. Rows with many entries are split into chunks, which are summed first in parallel, so
+that one high-degree node does not hold up all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All propagations of a network in one table, its nodes numbered together, as the fused kernels read it."""
+"""All propagation matrices of a network in one table, with one numbering of all nodes, as the fused kernels read it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from diffmg.core import EMPTY, IDENTITY, Operation
 from diffmg.graph.network import HeteroGraph
 
 CHUNK = 128
-"""Rows with more entries than this are cut into chunks of this size."""
+"""Rows with more entries than this are split into chunks of this size."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """One direction: per operation a range of rows with neighbours and where its pointers start; then all entries."""
+    """The CSR matrices of one direction: per operation its rows and the offset of its pointers; then all entries."""
 
     low_row: Tensor
     high_row: Tensor
@@ -34,13 +34,13 @@ class Table:
     chunk_count: Tensor
     chunk_pointer: Tensor
     chunks: Tensor
-    most: int
+    max_chunks: int
     """The largest number of chunks of any operation."""
 
 
 @dataclass(frozen=True)
 class SelfTerms:
-    """What an operation does to a row itself, in both directions: times `keep` within a range, else `passing`."""
+    """The factor of a row's own state per operation, in both directions: `keep` within a range, else `passing`."""
 
     low: Tensor
     high: Tensor
@@ -55,22 +55,22 @@ class KernelTables:
 
     forward: Table
     backward: Table
-    own: SelfTerms
+    self_terms: SelfTerms
     node_type: Tensor
     sources: Tensor
     targets: Tensor
     starts: dict[str, int]
     numbers: dict[Operation, int]
     nodes: int
-    wired: dict[Any, Any] = field(default_factory=dict)
-    """Meta graphs that were laid out for the kernels already."""
+    packed: dict[Any, Any] = field(default_factory=dict)
+    """Cache of the meta graphs packed for the kernels."""
 
     @classmethod
     def of(cls, graph: HeteroGraph) -> KernelTables:
-        """Gather a network's matrices, on the device where they are."""
+        """Build from a network's matrices, on their device."""
         types, relations = graph.schema.node_types, graph.schema.relations
         counts = [graph.num_nodes[t] for t in types]
-        starts = dict(zip(types, _running(counts), strict=True))
+        starts = dict(zip(types, _offsets(counts), strict=True))
         special: list[Operation] = [IDENTITY, EMPTY]
         ends = [[types.index(r.source), types.index(r.target)] for r in relations] + [[0, 0]] * len(special)
         sources, targets = torch.tensor(ends, device=graph.device).T.contiguous()
@@ -78,7 +78,7 @@ class KernelTables:
         return cls(
             _table(graph, starts, forward=True),
             _table(graph, starts, forward=False),
-            _own(graph, starts),
+            _self_terms(graph, starts),
             torch.repeat_interleave(numbers, torch.tensor(counts, device=graph.device)),
             sources,
             targets,
@@ -88,18 +88,18 @@ class KernelTables:
         )
 
 
-_STACKS: WeakKeyDictionary[HeteroGraph, KernelTables] = WeakKeyDictionary()
+_TABLES: WeakKeyDictionary[HeteroGraph, KernelTables] = WeakKeyDictionary()
 
 
 def kernel_tables(graph: HeteroGraph) -> KernelTables:
-    """The tables of a network, built once."""
-    if graph not in _STACKS:
-        _STACKS[graph] = KernelTables.of(graph)
-    return _STACKS[graph]
+    """The tables of a network, built once and cached."""
+    if graph not in _TABLES:
+        _TABLES[graph] = KernelTables.of(graph)
+    return _TABLES[graph]
 
 
-def cut(pointer: Tensor) -> tuple[Tensor, Tensor]:
-    """Chunks of long rows: per row where its chunks start (rows + 1), and per chunk its first entry and one past."""
+def chunk_rows(pointer: Tensor) -> tuple[Tensor, Tensor]:
+    """Split long rows into chunks: per row the offset of its chunks (rows + 1), per chunk the range of its entries."""
     length = pointer.diff()
     number = torch.where(length > CHUNK, (length + CHUNK - 1) // CHUNK, 0)
     chunk_pointer = pad(number.cumsum(0, dtype=pointer.dtype), (1, 0))
@@ -109,17 +109,16 @@ def cut(pointer: Tensor) -> tuple[Tensor, Tensor]:
     return chunk_pointer, torch.stack([low, torch.minimum(low + CHUNK, pointer[row + 1])], dim=1)
 
 
-def _own(graph: HeteroGraph, starts: Mapping[str, int]) -> SelfTerms:
+def _self_terms(graph: HeteroGraph, starts: Mapping[str, int]) -> SelfTerms:
     relations = graph.schema.relations
     low = [starts[r.target] for r in relations]
     rows = [graph.num_nodes[r.target] for r in relations]
-    kept = [graph.propagation[r].keep for r in relations]
-    keep = [torch.zeros(n, device=graph.device) if k is None else k.flatten() for k, n in zip(kept, rows, strict=True)]
+    keeps = [graph.propagation[r].keep for r in relations]
+    keep = [torch.zeros(n, device=graph.device) if k is None else k.flatten() for k, n in zip(keeps, rows, strict=True)]
     passing = torch.ones(len(relations) + 2, device=graph.device)
     passing[-1] = 0
-    return SelfTerms(
-        _small(low, graph), _small(_sums(low, rows), graph), _small(_running(rows), graph), torch.cat(keep), passing
-    )
+    first, end, base = (_per_operation(values, graph) for values in (low, _sums(low, rows), _offsets(rows)))
+    return SelfTerms(first, end, base, torch.cat(keep), passing)
 
 
 def _table(graph: HeteroGraph, starts: Mapping[str, int], *, forward: bool) -> Table:
@@ -131,31 +130,31 @@ def _table(graph: HeteroGraph, starts: Mapping[str, int], *, forward: bool) -> T
     count = [graph.num_nodes[row] for row, _ in ends]
     sizes = [h.values().numel() for h in halves]
     index = torch.int32 if sum(sizes) < 2**31 else torch.int64
-    pointers = [h.crow_indices().to(index) + e for h, e in zip(halves, _running(sizes), strict=True)]
-    cuts = [cut(p) for p in pointers]
+    pointers = [h.crow_indices().to(index) + e for h, e in zip(halves, _offsets(sizes), strict=True)]
+    chunked = [chunk_rows(p) for p in pointers]
     return Table(
-        _small(low, graph),
-        _small(_sums(low, count), graph),
-        _small(_running([n + 1 for n in count]), graph),
-        _small([types.index(column) for _, column in ends], graph),
+        _per_operation(low, graph),
+        _per_operation(_sums(low, count), graph),
+        _per_operation(_offsets([n + 1 for n in count]), graph),
+        _per_operation([types.index(column) for _, column in ends], graph),
         torch.cat(pointers),
         torch.cat([h.col_indices() + starts[column] for h, (_, column) in zip(halves, ends, strict=True)]),
         torch.cat([h.values() for h in halves]),
-        _small(_running([len(chunks) for _, chunks in cuts]), graph),
-        _small([len(chunks) for _, chunks in cuts], graph),
-        torch.cat([chunk_pointer for chunk_pointer, _ in cuts]),
-        torch.cat([chunks for _, chunks in cuts]),
-        max(len(chunks) for _, chunks in cuts),
+        _per_operation(_offsets([len(chunks) for _, chunks in chunked]), graph),
+        _per_operation([len(chunks) for _, chunks in chunked], graph),
+        torch.cat([chunk_pointer for chunk_pointer, _ in chunked]),
+        torch.cat([chunks for _, chunks in chunked]),
+        max(len(chunks) for _, chunks in chunked),
     )
 
 
-def _small(values: Sequence[int], graph: HeteroGraph) -> Tensor:
-    """A number per operation; IDENTITY and EMPTY have no rows."""
+def _per_operation(values: Sequence[int], graph: HeteroGraph) -> Tensor:
+    """One number per operation; 0 for IDENTITY and EMPTY, which have no rows."""
     return torch.tensor([*values, 0, 0], device=graph.device)
 
 
-def _running(sizes: Sequence[int]) -> list[int]:
-    """Where each piece starts when they are laid one after another."""
+def _offsets(sizes: Sequence[int]) -> list[int]:
+    """The offset of each part when parts of these sizes are concatenated."""
     return [0, *accumulate(sizes)][: len(sizes)]
 
 

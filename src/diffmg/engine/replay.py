@@ -1,4 +1,4 @@
-"""A step of fixed shape: on a GPU captured once as a CUDA graph and replayed without the host."""
+"""Steps of fixed shape, captured once as a CUDA graph and replayed without the host."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -8,7 +8,7 @@ from itertools import cycle
 import torch
 
 STREAMS = 8
-"""Streams that all replays share: the library keeps a workspace of its own for every stream that ever multiplied."""
+"""Streams shared by all replays: the library keeps a workspace for every stream that ever ran a matrix product."""
 
 
 @cache
@@ -17,28 +17,26 @@ def _streams(device: torch.device) -> Iterator[torch.cuda.Stream]:
 
 
 class Replay:
-    """Calls a step again and again. The step must touch the same memory in every call and never ask for a value."""
+    """Runs a step repeatedly. Every call must use the same memory and never read a value back to the host."""
 
     def __init__(
         self, step: Callable[[], None], device: torch.device, generators: Sequence[torch.Generator] = ()
     ) -> None:
-        """`generators`: the streams of random numbers the step draws from."""
+        """`generators`: the random generators the step draws from."""
         self.step, self.generators = step, generators
         self.stream = next(_streams(device))
         self.graph: torch.cuda.CUDAGraph | None = None
         self.warm, self.capturable = False, True
 
     def __call__(self, times: int) -> None:
-        """Do the step so often, without waiting for it. The first is run as it is, so that all is loaded; the second
-        is captured.
-        """
+        """Queue the step `times` times without waiting. The first is an eager warm-up; the second is captured."""
         self.stream.wait_stream(torch.cuda.current_stream(self.stream.device))
         with torch.cuda.stream(self.stream):
             for _ in range(times):
                 self._step()
 
     def wait(self) -> None:
-        """Until all is done."""
+        """Wait until all queued steps are done."""
         self.stream.synchronize()
 
     def _step(self) -> None:
@@ -52,15 +50,15 @@ class Replay:
 
     def _capture(self) -> None:
         try:
-            self.graph = self._captured()
+            self.graph = self._capture_graph()
         except RuntimeError as error:
             self.capturable = False
             reason = str(error).splitlines()[0]
             warnings.warn(f"epochs are not captured, they run one by one, more slowly: {reason}", stacklevel=2)
 
-    def _captured(self) -> torch.cuda.CUDAGraph:
+    def _capture_graph(self) -> torch.cuda.CUDAGraph:
         free, total = torch.cuda.mem_get_info(self.stream.device)
-        if free < total / 2:  # what the first epoch leaves in the cache cannot be used by a captured one
+        if free < total / 2:  # a capture cannot reuse the memory that the warm-up left in the cache
             self.stream.synchronize()
             torch.cuda.empty_cache()
         graph = torch.cuda.CUDAGraph()

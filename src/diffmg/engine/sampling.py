@@ -1,4 +1,4 @@
-"""Samples of a search that never leave the device: candidates by number, turned into operations there."""
+"""Sampling meta graphs on the device: candidate numbers become operation numbers without a copy to the host."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 class DeviceSpaces:
     """The search spaces of all towers in device memory."""
 
-    wiring: KernelLinks
+    links: KernelLinks
     operations: tuple[Tensor, ...]
     """Per tower (links, most candidates): operation numbers."""
 
     @classmethod
     def of(cls, spaces: Sequence[SearchSpace], graph: HeteroGraph) -> DeviceSpaces:
-        """Lay the spaces out for the fused kernels."""
+        """Pack the spaces for the fused kernels."""
         from diffmg.engine.fused import KernelLinks
         from diffmg.engine.layout import kernel_tables
 
-        stack = kernel_tables(graph)
-        wiring = KernelLinks.of(links_of(spaces[0].depth), [s.target for s in spaces], stack)
-        tables = []
+        tables = kernel_tables(graph)
+        links = KernelLinks.of(links_of(spaces[0].depth), [s.target for s in spaces], tables)
+        operations = []
         for space in spaces:
-            most = max(map(len, space.candidates))
-            rows = [[stack.numbers[c] for c in row] + [0] * (most - len(row)) for row in space.candidates]
-            tables.append(torch.tensor(rows, device=graph.device))
-        return cls(wiring, tuple(tables))
+            width = max(map(len, space.candidates))
+            rows = [[tables.numbers[c] for c in row] + [0] * (width - len(row)) for row in space.candidates]
+            operations.append(torch.tensor(rows, device=graph.device))
+        return cls(links, tuple(operations))
 
-    def wired(self, picks: Sequence[Tensor]) -> KernelMetaGraphs:
-        """The sampled meta graphs, from the number of each link's candidate."""
+    def metagraphs(self, picks: Sequence[Tensor]) -> KernelMetaGraphs:
+        """The sampled meta graphs, from the number of each link's picked candidate."""
         from diffmg.engine.fused import KernelMetaGraphs
 
         rows = [t.gather(1, p.unsqueeze(1)).squeeze(1) for t, p in zip(self.operations, picks, strict=True)]
-        return KernelMetaGraphs(self.wiring, torch.stack(rows))
+        return KernelMetaGraphs(self.links, torch.stack(rows))

@@ -1,4 +1,4 @@
-"""What a network's parts must satisfy; each check returns the part in its canonical form or raises."""
+"""Validation of a network's parts; each check returns the part in canonical form or raises."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from diffmg.graph.sparse import FixedMatrix
 
 
 def checked_counts(num_nodes: Mapping[str, int]) -> dict[str, int]:
-    """A whole number of nodes, none or more, per type."""
+    """The number of nodes per type, each a whole number >= 0."""
     for node_type, count in num_nodes.items():
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
             raise DiffmgError(f"the number of {node_type!r} nodes must be a whole number >= 0, but got {count!r}")
@@ -22,7 +22,7 @@ def checked_counts(num_nodes: Mapping[str, int]) -> dict[str, int]:
 
 
 def checked_relation(relation: object) -> Relation:
-    """A relation, or the triple of one."""
+    """A relation, also from a (source, name, target) triple."""
     if isinstance(relation, Relation):
         return relation
     if not isinstance(relation, tuple) or len(relation) != 3:
@@ -106,7 +106,7 @@ def checked_features(
 
 
 def checked_ids(ids: Mapping[str, ArrayLike], schema: Schema, num_nodes: Mapping[str, int]) -> dict[str, NDArray[Any]]:
-    """One id per node, no id twice."""
+    """One id per node, without duplicates."""
     checked: dict[str, NDArray[Any]] = {}
     for node_type, given in ids.items():
         array = np.asarray(given)

@@ -1,4 +1,4 @@
-"""Hashes of data, so that a run can say what it ran on."""
+"""Hashes of data, so that a run records what it ran on."""
 
 import hashlib
 from typing import Any
@@ -27,7 +27,7 @@ def fingerprint(*parts: object) -> str:
 
 
 def canonical_order(graph: HeteroGraph) -> dict[str, NDArray[np.int64]]:
-    """Per type the order that sorts its nodes by id; types whose nodes stand in that order already are left out."""
+    """Per type the order that sorts its nodes by id; types already in that order are left out."""
     orders = {}
     for node_type, ids in graph.ids.items():
         if not (ids[:-1] <= ids[1:]).all():
@@ -42,7 +42,7 @@ def graph_digests(graph: HeteroGraph) -> dict[str, str]:
     kinds = f"{len(graph.schema.node_types)} node types, {len(graph.schema.relations)} relations"
     found = {"schema": f"{kinds} #{fingerprint(canonical.schema)}"}
     for node_type, count in graph.num_nodes.items():
-        found[f"nodes of {node_type}"] = f"{count} nodes #{fingerprint(_plain(canonical.ids_of(node_type)))}"
+        found[f"nodes of {node_type}"] = f"{count} nodes #{fingerprint(_as_int64(canonical.ids_of(node_type)))}"
         found[f"features of {node_type}"] = _features(canonical.features.get(node_type))
     for relation, matrix in canonical.adjacency.items():
         where = np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices, np.int64)
@@ -55,8 +55,8 @@ def graph_fingerprint(graph: HeteroGraph) -> str:
     return fingerprint(*graph_digests(graph).items())
 
 
-def _plain(ids: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers of one size, whatever they were stored as."""
+def _as_int64(ids: NDArray[Any]) -> NDArray[Any]:
+    """Integer ids as int64, however they were stored; others unchanged."""
     return ids.astype(np.int64) if ids.dtype.kind in "iu" else ids
 
 

@@ -38,7 +38,7 @@ SHOWN = 6
 CONVERTERS: Registry[Callable[..., Any]] = Registry(
     "converter", "diffmg.graph.pyg", "diffmg.graph.networkx", "diffmg.tables.frames", group="diffmg.converters"
 )
-"""Ways into and out of a network; they know it, it does not know them."""
+"""Conversions to and from a network, looked up by name so that this module imports none of them."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Propagation:
     """Weight of the node's own state, one row per target node; None where the matrix already holds it."""
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Propagation:
-        """The same propagation elsewhere."""
+        """The same propagation on another device or in another precision."""
         keep = None if self.keep is None else self.keep.to(device, dtype)
         return Propagation(self.matrix.to(device, dtype), keep)
 
@@ -69,9 +69,9 @@ class HeteroGraph:
     ids: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """External ids of the types that have them; others are numbered from 0."""
     notes: tuple[str, ...] = ()
-    """What was done to the data on its way in, for people."""
+    """Readable notes on what was done to the data when it was read."""
     encoders: Mapping[str, Any] = field(default_factory=dict)
-    """Per type read from tables, how its columns became features: plain values, fitted once and kept with a model."""
+    """Per type read from tables, how its columns became features: plain values, fitted once and saved with a model."""
     engine: Engine = field(default_factory=Engine)
     """How products are computed."""
 
@@ -90,7 +90,7 @@ class HeteroGraph:
 
         `edges` maps (source, name, target) to two rows of node numbers: sources and targets. Edges given twice
         count once, or add up where `weights` are given. `reverse` adds `rev_NAME` for each relation (or for these)
-        whose reverse is not there yet (a symmetric relation within one type is its own reverse).
+        whose reverse is not given (a symmetric relation within one type is its own reverse).
         """
         num_nodes = checked_counts(num_nodes)
         relations = {checked_relation(r): e for r, e in edges.items()}
@@ -135,10 +135,10 @@ class HeteroGraph:
     ) -> HeteroGraph:
         """A network from tables: pandas, polars, Arrow, anything that speaks Arrow, or mappings of columns.
 
-        `nodes` maps a type to its table, or to None where its nodes are those that relations name. The id is the first
-        column, or the column (or columns) that `ids` says; the others become features by their type, but for those in
-        `drop` (labels, say). `relations` maps (source, name, target) to a table whose first columns are the ids of
-        source and target; a column called weight holds weights. `notes` tells what was done.
+        `nodes` maps a type to its table, or to None to take its nodes from the relations. The id is the first column,
+        or the column (or columns) that `ids` names; the others become features by their type, except those in `drop`
+        (labels, for example). `relations` maps (source, name, target) to a table whose first columns are the ids of
+        source and target; a column called weight holds weights. `notes` lists what was done.
         """
         options = {"ids": ids, "drop": drop, "on_unknown": on_unknown, "reverse": reverse}
         return _converted("from_tables", nodes, relations, **options)
@@ -174,21 +174,21 @@ class HeteroGraph:
         )
 
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> HeteroGraph:
-        """The same network with the nodes of some types in another order: node j is what was node `orders[type][j]`."""
+        """The same network with the nodes of some types in another order: node j was node `orders[type][j]`."""
         if not orders:
             return self
         adjacency = {
             r: _permuted(matrix, orders.get(r.target), orders.get(r.source)) for r, matrix in self.adjacency.items()
         }
         device = self.device
-        there = replace(
+        permuted = replace(
             self,
             adjacency=adjacency,
             propagation={r: _propagation(r, matrix) for r, matrix in adjacency.items()},
             features={t: _rows(x, orders.get(t)) for t, x in self.features.items()},
             ids={**self.ids, **{t: self.ids_of(t)[order] for t, order in orders.items()}},
         )
-        return there if device.type == "cpu" else there.to(device)
+        return permuted if device.type == "cpu" else permuted.to(device)
 
     def inputs(self, node_type: str) -> int:
         """Columns of a type's features; one per node where it has none (one-hot)."""
@@ -207,7 +207,7 @@ class HeteroGraph:
         return np.asarray(present[np.asarray(targets), np.asarray(sources)]).ravel() > 0
 
     def isolated(self, node_type: str) -> NDArray[np.int64]:
-        """Nodes of a type that no relation touches, neither as source nor as target."""
+        """Nodes of a type without edges, neither as source nor as target."""
         degree = np.zeros(self.num_nodes[self.schema.check_type(node_type)], np.int64)
         for relation, matrix in self.adjacency.items():
             if relation.target == node_type:
@@ -302,7 +302,7 @@ def _reverses(adjacency: Mapping[Relation, sp.csr_matrix], wanted: Iterable[Rela
 
 
 def _equal(a: sp.csr_matrix, b: sp.csr_matrix) -> bool:
-    """Whether two matrices hold the same edges, but for weights of zero, and weights that differ only by rounding."""
+    """Whether two matrices hold the same edges and weights, ignoring edges of weight zero and rounding errors."""
     a, b = a.copy(), b.copy()
     for matrix in (a, b):
         matrix.eliminate_zeros()

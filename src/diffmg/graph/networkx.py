@@ -1,4 +1,4 @@
-"""Typed NetworkX graphs become networks."""
+"""Networks from typed NetworkX graphs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def from_networkx(
     drop: Mapping[str, Sequence[str]] | None = None,
     reverse: bool = False,
 ) -> HeteroGraph:
-    """A network from a graph of any class whose nodes and edges say their type in an attribute.
+    """A network from a graph of any class whose nodes and edges have their type in an attribute.
 
-    Numeric attributes of nodes become features, but for those in `drop` (labels, say); `weight` of edges is their
-    weight. Edges of an undirected graph go both ways; `reverse` adds the way back to those of a directed one.
+    Numeric attributes of nodes become features, except those in `drop` (labels, for example); the attribute `weight`
+    of an edge is its weight. Undirected edges go both ways; `reverse` adds the reverse edges of a directed graph.
     """
     nodes = _nodes_by_type(graph, node_type)
-    known = {node: (kind, name) for kind, members in nodes.items() for node, name in _named(members)}
+    known = {node: (kind, name) for kind, members in nodes.items() for node, name in _with_ids(members)}
     tables = {kind: _node_table(graph, members, known, node_type) for kind, members in nodes.items()}
     edges: dict[Triple, Table] = defaultdict(lambda: {"source": [], "target": [], "weight": []})
     for (source_type, source), name, (target_type, target), weight in _edges(graph, edge_type, known):
@@ -41,7 +41,7 @@ def from_networkx(
         table["source"].append(source)
         table["target"].append(target)
         table["weight"].append(weight)
-    relations = {triple: _without_ones(table) for triple, table in edges.items()}
+    relations = {triple: _drop_unit_weights(table) for triple, table in edges.items()}
     return HeteroGraph.from_tables(tables, relations, drop=drop, reverse=reverse or not graph.is_directed())
 
 
@@ -58,7 +58,7 @@ def _nodes_by_type(graph: nx.Graph, node_type: str) -> dict[str, list[Hashable]]
     return dict(nodes)
 
 
-def _named(nodes: Sequence[Hashable]) -> Iterator[tuple[Hashable, Any]]:
+def _with_ids(nodes: Sequence[Hashable]) -> Iterator[tuple[Hashable, Any]]:
     """Nodes with their ids: as they are if all are text or all are whole numbers, else as text."""
     plain = any(all(type(node) is kind for node in nodes) for kind in (str, int))
     return ((node, node if plain else str(node)) for node in nodes)
@@ -67,16 +67,16 @@ def _named(nodes: Sequence[Hashable]) -> Iterator[tuple[Hashable, Any]]:
 def _node_table(
     graph: nx.Graph, nodes: Sequence[Hashable], known: Mapping[Hashable, tuple[str, Any]], node_type: str
 ) -> Table:
-    """Ids, and the attributes that are numbers wherever they are given."""
+    """Ids, and the attributes whose values are all numbers or missing."""
     found: Table = {}
     for name in dict.fromkeys(name for node in nodes for name in graph.nodes[node] if name != node_type):
         values = [graph.nodes[node].get(name) for node in nodes]
         if all(value is None or isinstance(value, Real) for value in values):
             found[str(name)] = [None if value is None else float(value) for value in values]
-    own = "id"
-    while own in found:
-        own = f"_{own}"
-    return {own: [known[node][1] for node in nodes], **found}
+    id_column = "id"
+    while id_column in found:
+        id_column = f"_{id_column}"
+    return {id_column: [known[node][1] for node in nodes], **found}
 
 
 def _edges(
@@ -84,10 +84,10 @@ def _edges(
 ) -> Iterator[tuple[tuple[str, Any], str, tuple[str, Any], float]]:
     """Edges as source, name, target, weight.
 
-    An undirected edge points as the first one with its name and ends did; within a type it is given both ways.
+    An undirected edge takes the direction of the first one with its name and node types; within a type it yields both.
     """
     undirected = not graph.is_directed()
-    there: set[Triple] = set()
+    seen: set[Triple] = set()
     for first, second, data in graph.edges(data=True):
         name = data.get(edge_type)
         if not isinstance(name, str):
@@ -95,14 +95,14 @@ def _edges(
                 f"every edge must say its type in the attribute {edge_type!r}, but got {name!r} for {(first, second)}"
             )
         source, target, weight = known[first], known[second], data.get("weight", 1.0)
-        if undirected and (target[0], name, source[0]) in there:
+        if undirected and (target[0], name, source[0]) in seen:
             source, target = target, source
-        there.add((source[0], name, target[0]))
+        seen.add((source[0], name, target[0]))
         yield source, name, target, weight
         if undirected and source[0] == target[0] and first != second:
             yield target, name, source, weight
 
 
-def _without_ones(table: Table) -> Table:
-    """Weights are left out where all of them are 1, so that edges given twice count once."""
+def _drop_unit_weights(table: Table) -> Table:
+    """Drop weights that are all 1, so that edges given twice count once."""
     return {name: values for name, values in table.items() if name != "weight" or any(v != 1 for v in values)}

@@ -1,4 +1,4 @@
-"""Exchange with PyTorch Geometric's `HeteroData`."""
+"""Conversion from and to PyTorch Geometric's `HeteroData`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class FixedMatrix:
 
     @property
     def T(self) -> FixedMatrix:  # noqa: N802  (the name numpy and torch use)
-        """The transpose, for free."""
+        """The transpose, without a copy."""
         return FixedMatrix(self.backward, self.forward)
 
 
@@ -64,7 +64,7 @@ class _Product(torch.autograd.Function):
 def to_torch(matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> Tensor:
     """A scipy CSR matrix as a torch CSR tensor with 32-bit indices where they suffice.
 
-    32-bit indices matter: the CPU library converts 64-bit ones anew in every product.
+    32-bit indices matter: the CPU library converts 64-bit ones again in every product.
     """
     small = max(*matrix.shape, matrix.nnz) < 2**31
     index = np.int32 if small else np.int64
@@ -85,11 +85,11 @@ def row_normalised(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, np.ndarray]:
 
 def symmetric_normalised(matrix: sp.csr_matrix) -> sp.csr_matrix:
     """`D^-1/2 (A + I) D^-1/2`."""
-    looped = matrix + sp.identity(matrix.shape[0], dtype=matrix.dtype, format="csr")
-    scale = sp.diags(np.asarray(looped.sum(axis=1)).ravel() ** -0.5)
-    return sp.csr_matrix(scale @ looped @ scale)
+    with_loops = matrix + sp.identity(matrix.shape[0], dtype=matrix.dtype, format="csr")
+    scale = sp.diags(np.asarray(with_loops.sum(axis=1)).ravel() ** -0.5)
+    return sp.csr_matrix(scale @ with_loops @ scale)
 
 
-with warnings.catch_warnings():  # torch says once per process that CSR tensors are in beta; users need not hear it
+with warnings.catch_warnings():  # trigger and hide torch's one-time warning that CSR tensors are in beta
     warnings.simplefilter("ignore")
     to_torch(sp.csr_matrix((1, 1), dtype=np.float32))

@@ -1,4 +1,4 @@
-"""Methods: what turns a problem into a model. One file per member, one registry; these are the bases to build on."""
+"""Methods turn a problem into a trained model: one file per method, one registry. These are the base classes."""
 
 from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.search._base import MetaGraphMethod, SearchMethod

@@ -1,4 +1,4 @@
-"""Given meta graphs: a person's, a file's, the paper's authors'."""
+"""Given meta graphs: hand-written, from a file, or published by the paper's authors."""
 
 from dataclasses import dataclass
 
@@ -20,14 +20,14 @@ class Given(MetaGraphMethod):
 
     @property
     def depth(self) -> int:
-        """K of the deepest."""
+        """The largest K among the meta graphs."""
         return max((m.depth for m in self.metagraphs), default=0)
 
     def check(self, problem: Problem, settings: Settings) -> None:
-        """There must be one for each target type, and the network must have its relations."""
+        """Also require one meta graph per target type, with relations that the network has."""
         super().check(problem, settings)
         problem.arranged(self.metagraphs)
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:  # noqa: ARG002
-        """Nothing to look for."""
+        """No search: finishes at once."""
         return Immediate(problem.arranged(self.metagraphs))

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from diffmg.graph.sparse import FixedMatrix
 
 ROWS = 1024
-"""Rows that one piece of a tall product sums over on a GPU."""
+"""Rows per chunk of a tall product on a GPU."""
 
 
 class Affine(nn.Module):
-    """`x W + b`; entries start uniform in ±1/sqrt(inputs). One-hot input is written None and never multiplied."""
+    """`x W + b`; initialised uniformly in ±1/sqrt(inputs). One-hot input is given as None and never materialised."""
 
     def __init__(self, inputs: int, outputs: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Affine(nn.Module):
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """`x W + b`; any of them may have a first dimension more, for several maps at once."""
+    """`x W + b`; all three may have a leading batch dimension, for several maps at once."""
     if not x.is_cpu:
         mapped: Tensor = _Affine.apply(x, weight, bias)  # type: ignore[no-untyped-call]
         return mapped
@@ -38,7 +38,7 @@ def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 class _Affine(torch.autograd.Function):
-    """The gradient of W is a product with few rows and columns and a long sum, which libraries leave to few cores."""
+    """Computes the gradient of W in chunks: a small matrix of long sums, which libraries give to few cores."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -57,10 +57,10 @@ class _Affine(torch.autograd.Function):
 
 
 def chunked_gradient(x: Tensor, g: Tensor) -> Tensor:
-    """`x^T g` for (..., n, a) and (..., n, b) with many rows: pieces of them side by side, then summed up."""
+    """`x^T g` for (..., n, a) and (..., n, b) with many rows: a batched product of chunks, then their sum."""
     whole = x.shape[-2] // ROWS * ROWS
     if whole == 0:
         return x.mT @ g
-    pieces = [t[..., :whole, :].reshape(*t.shape[:-2], -1, ROWS, t.shape[-1]) for t in (x, g)]
-    total = (pieces[0].mT @ pieces[1]).sum(dim=-3)
+    chunks = [t[..., :whole, :].reshape(*t.shape[:-2], -1, ROWS, t.shape[-1]) for t in (x, g)]
+    total = (chunks[0].mT @ chunks[1]).sum(dim=-3)
     return total if whole == x.shape[-2] else total + x[..., whole:, :].mT @ g[..., whole:, :]

@@ -1,4 +1,4 @@
-"""The encoder: projection per type, shared weight, program, norm, activation. It serves search and retraining."""
+"""The encoder: projection per type, shared weight, program, norm, activation. Used in search and in retraining."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class EncoderOptions:
     tanh: bool = False
     """Whether tanh follows the projection."""
     dropout: float = 0.0
-    """Share of the projected entries dropped while training."""
+    """Dropout rate of the projected entries."""
 
 
 class Encoder(nn.Module):
@@ -33,7 +33,7 @@ class Encoder(nn.Module):
     def __init__(
         self, graph: HeteroGraph, node_types: Sequence[str], options: EncoderOptions, generator: torch.Generator
     ) -> None:
-        """`node_types`: the types whose state 0 any program given later may need."""
+        """`node_types`: the types whose state 0 later programs may read."""
         super().__init__()
         self.options = options
         self.node_types = tuple(node_types)
@@ -82,7 +82,7 @@ def dropout(h: Tensor, share: float, generator: torch.Generator | None) -> Tenso
     """Zero a share of the entries and scale up the rest, drawing from `generator`."""
     if not h.is_cpu:
         keep = torch.empty_like(h).bernoulli_(1 - share, generator=generator)
-    else:  # four draws from every 64 random bits; the share is kept to one in 65536
+    else:  # four 16-bit draws from every random int64; the share is rounded to 1/65536
         bits = torch.empty(h.numel() // 4 + 1, dtype=torch.int64).random_(-(2**63), None, generator=generator)
         level = round(share * 2**16) - 2**15
         keep = (bits.view(torch.int16)[: h.numel()] >= level).view(h.shape).to(h.dtype)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Model(nn.Module):
-    """One tower per target type of the task; parameters start from `seed` alone, whatever the device."""
+    """One tower per target type of the task; initial parameters depend on `seed` alone, not on the device."""
 
     def __init__(
         self, graph: HeteroGraph, node_types: Sequence[Sequence[str]], outputs: int, options: EncoderOptions, seed: int
@@ -65,7 +65,7 @@ class Model(nn.Module):
 
 
 class DerivedModel(Model):
-    """The model of given meta graphs, called like any other model: `model(graph, generator=None)`."""
+    """The model of fixed meta graphs, called like any other model: `model(graph, generator=None)`."""
 
     def __init__(
         self,

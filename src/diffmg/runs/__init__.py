@@ -1,1 +1,1 @@
-"""Carrying out a plan: the runner, the run folder, the model it leaves behind."""
+"""Executing a plan: the runner, the run folder and the resulting model."""

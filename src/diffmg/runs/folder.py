@@ -1,4 +1,4 @@
-"""The folder of a run: results for people, and the states of jobs while it goes on."""
+"""The run folder: results, and job checkpoints while the run is unfinished."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ METAGRAPH, CHECKPOINTS = "metagraph.json", "checkpoints"
 
 
 class RunFolder:
-    """A `Store` on disk. Whatever happens, each file in it is whole."""
+    """A `Store` on disk. Results and checkpoints are written atomically."""
 
     def __init__(self, path: Path, save_every: float = 5.0) -> None:
-        """`save_every`: seconds between two saved states of a job."""
+        """`save_every`: seconds between checkpoints of a job."""
         self.path, self.save_every = path, save_every
         self._saved = time.monotonic()
 
     @classmethod
     def create(cls, path: Path, save_every: float = 5.0) -> RunFolder:
-        """A new folder; one that exists and is not empty raises."""
+        """Create a new folder; raises if it exists and is not empty."""
         cls.check_free(path)
         make_folder(path)
         return cls(path, save_every)
 
     @staticmethod
     def check_free(path: Path) -> None:
-        """Raise unless a run may be written to `path`."""
+        """Raise unless `path` is free for a new run."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise DiffmgError(
                 f"a run needs a new or empty folder, but got {str(path)!r}, which exists already; "
@@ -45,14 +45,14 @@ class RunFolder:
 
     @classmethod
     def unfinished(cls, path: Path, save_every: float = 5.0) -> RunFolder:
-        """The folder of a run that was stopped."""
+        """Open the folder of an unfinished run."""
         run = read_run(path)
         if run.status == "done":
             raise DiffmgError(f"only an unfinished run can go on, but got {str(path)!r}, which is {run.status}")
         return cls(path, save_every)
 
     def write(self, run: Run, metagraphs: Sequence[MetaGraph] = (), model: Model | None = None) -> Run:
-        """Write what a run has; `run.json` comes last, with the checksums of the rest. Returns it with them."""
+        """Write a run's files, `run.json` last with the checksums of the others; returns the run with checksums."""
         files: dict[str, str] = {}
         if metagraphs:
             write_json(self.path / METAGRAPH, metagraphs_to_dict(metagraphs))
@@ -64,11 +64,11 @@ class RunFolder:
         return run
 
     def finish(self) -> None:
-        """Drop the states of jobs."""
+        """Delete the checkpoints."""
         shutil.rmtree(self.path / CHECKPOINTS, ignore_errors=True)
 
     def load(self, phase: str, job: Job) -> None:
-        """Restore the job if a state of this phase was kept; epochs after it are taken out of the history."""
+        """Restore the job from its checkpoint, if any; later epochs are removed from the history."""
         path = self._checkpoint(phase)
         if path.exists():
             tensors, numbers = read_tensors(path)
@@ -77,7 +77,7 @@ class RunFolder:
         self._trim_history(phase, job.epoch)
 
     def log(self, phase: str, record: Epoch) -> None:
-        """Append a line to the history."""
+        """Append an epoch to the history."""
         path = self.path / HISTORY
         try:
             with path.open("a", encoding="utf-8") as file:
@@ -86,7 +86,7 @@ class RunFolder:
             raise cannot_write(path, error) from error
 
     def save(self, phase: str, job: Job, *, force: bool) -> None:
-        """Keep the job's state if `force` or if the last time is long ago."""
+        """Write a checkpoint if `force`, or if `save_every` seconds have passed since the last one."""
         if not force and time.monotonic() - self._saved < self.save_every:
             return
         make_folder(self.path / CHECKPOINTS)
@@ -101,5 +101,5 @@ class RunFolder:
         path = self.path / HISTORY
         if not path.exists():
             return
-        kept = [r for r in read_history(self.path) if r["phase"] != phase or r["epoch"] <= epoch]
-        write_text(path, "".join(json.dumps(r) + "\n" for r in kept))
+        records = [r for r in read_history(self.path) if r["phase"] != phase or r["epoch"] <= epoch]
+        write_text(path, "".join(json.dumps(r) + "\n" for r in records))

@@ -1,4 +1,4 @@
-"""A model: what was trained, with all that is needed to use it."""
+"""A trained model with everything needed to use it."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from diffmg.training.training import outputs_of
 FORMAT = 1
 MODEL = "model.safetensors"
 SHOWN = 8
-"""Differences that an error names."""
+"""The most differences an error lists."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the network of a model is built, and what it was fitted on: plain values, kept beside the weights."""
+    """How to rebuild a model's network, and the data it was fitted on; stored with the weights."""
 
     method: MethodSpec
     settings: Settings
     seed: int
-    """Of the training that was kept."""
+    """Seed of the kept training."""
     metagraphs: tuple[MetaGraph, ...]
     data: Data
     source: Source
     encoders: Mapping[str, Any] = field(default_factory=dict)
-    """Per node type read from tables, how its columns became features."""
+    """Per node type read from tables, the fitted encoders of its feature columns."""
 
 
 class Model:
-    """Predicts or recommends, for every method alike.
+    """Predicts or recommends, with the same interface for every method.
 
-    Weights belong to the ids the model was fitted on: on the same data in any order of rows it gives the same answers.
-    Other data are refused with the differences.
+    Weights are tied to the ids the model was fitted on: the same data in any row order give the same predictions.
+    Different data raise an error that lists the differences.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Model:
         problem: Problem | None = None,
         root: Path | None = None,
     ) -> None:
-        """`ids` of the types that have any, in the order the weights were learned in; `root`: where data sets lie."""
+        """`ids`: of types that have any, in the order used in training; `root`: folder of the data sets."""
         self.recipe, self.weights, self.ids = recipe, dict(weights), dict(ids)
         self._problem, self._root = problem, root
 
@@ -73,7 +73,7 @@ class Model:
 
     @classmethod
     def load(cls, path: Path | str, problem: Problem | None = None, *, root: Path | None = None) -> Model:
-        """Read a model from a run folder or a model file; without a problem its own data are opened when asked."""
+        """Load from a run folder or a model file; without a problem, the original data are opened on first use."""
         file = _model_file(Path(path))
         tensors, values = read_tensors(file)
         plain = check_format(values, FORMAT, f"the model {str(file)!r}")
@@ -84,7 +84,7 @@ class Model:
         return model if problem is None else model.on(problem)
 
     def save(self, path: Path | str) -> str:
-        """Write a model file, or one into a folder; returns its sha256."""
+        """Write to a model file, or to one inside a folder; returns its sha256."""
         path = Path(path)
         file = path / MODEL if path.is_dir() else path
         tensors = {f"weights.{name}": t for name, t in self.weights.items()}
@@ -99,25 +99,25 @@ class Model:
 
     @property
     def metagraphs(self) -> tuple[MetaGraph, ...]:
-        """One per target type; none for a method without."""
+        """One per target type; empty for methods without meta graphs."""
         return self.recipe.metagraphs
 
     def on(self, data: Problem | Source) -> Model:
-        """The model on a problem, or on data to be opened: those it was fitted on, in any order of rows, or it raises.
+        """The model on a problem or a source, which must hold the data it was fitted on, in any row order.
 
-        Own tables are encoded as when it was fitted.
+        User tables are encoded with the fitted encoders.
         """
         problem = data if isinstance(data, Problem) else self._open(data)
         return Model(self.recipe, self.weights, self.ids, self._aligned(problem), self._root)
 
     @cached_property
     def problem(self) -> Problem:
-        """The data it answers about; opened from where they were read if none were given."""
+        """The model's data; opened from the original source if none were given."""
         return self._problem if self._problem is not None else self._aligned(self._open(self.recipe.source))
 
     @cached_property
     def network(self) -> nn.Module:
-        """The trained network, where the problem is."""
+        """The trained network, on the problem's device."""
         recipe = self.recipe
         network = recipe.method.make().network(self.problem, recipe.settings, recipe.seed, recipe.metagraphs)
         try:
@@ -130,11 +130,11 @@ class Model:
 
     @cached_property
     def outputs(self) -> tuple[Tensor, ...]:
-        """Logits, or the representations of the two towers."""
+        """Logits, or the embeddings of the two towers."""
         return outputs_of(self.network, self.problem)
 
     def answers(self, ids: ArrayLike | None = None, **options: Any) -> Answers:
-        """What the model says about these ids, or about all: a table with the user's ids."""
+        """Predictions for these ids (default: all), as a table with the user's ids."""
         return self.problem.task.answers(self.outputs, self.problem.graph, ids, **options)
 
     def scores(self, part: Part = "test") -> dict[str, float]:
@@ -142,7 +142,7 @@ class Model:
         return scores_on(self.problem, self.outputs, part)
 
     def _open(self, source: Source) -> Problem:
-        """Data from where they are, encoded as when the model was fitted."""
+        """Open data, encoded with the fitted encoders."""
         if not source.name:
             raise DiffmgError(
                 f"the data of a model that was fitted in Python must be given, but got none for {self!r}; "
@@ -151,13 +151,13 @@ class Model:
         return open_problem(source, root=self._root, encoders=self.recipe.encoders or None)
 
     def _aligned(self, problem: Problem) -> Problem:
-        """The problem with its nodes in the order the weights were learned in; raises where the data are others."""
-        told = differences(self.recipe.data, data_of(problem))
-        if told:
-            told = [*self._strange_ids(problem), *told]
-            more = f"; and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+        """The problem with its nodes in the order used in training; raises if the data differ."""
+        changes = differences(self.recipe.data, data_of(problem))
+        if changes:
+            changes = [*self._changed_ids(problem), *changes]
+            more = f"; and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
             raise DiffmgError(
-                f"a model is used on the data it was fitted on, but got others: {'; '.join(told[:SHOWN])}{more}; "
+                f"a model is used on the data it was fitted on, but got others: {'; '.join(changes[:SHOWN])}{more}; "
                 "fit again, or give the data it was fitted on"
             )
         orders = {}
@@ -167,15 +167,15 @@ class Model:
                 orders[node_type] = problem.graph.index_of(node_type, ids)
         return problem.permuted(orders)
 
-    def _strange_ids(self, problem: Problem) -> list[str]:
-        """Ids that the model does not know, and known ones that are not there, in words."""
-        told = []
+    def _changed_ids(self, problem: Problem) -> list[str]:
+        """Messages about ids that are new or missing."""
+        messages = []
         for node_type, known in self.ids.items():
             found = problem.graph.ids.get(node_type, known[:0])
             for what, ids in (("new", np.setdiff1d(found, known)), ("gone", np.setdiff1d(known, found))):
                 if len(ids):
-                    told.append(f"{len(ids)} ids of {node_type} are {what}, such as {ids[:3].tolist()}")
-        return told
+                    messages.append(f"{len(ids)} ids of {node_type} are {what}, such as {ids[:3].tolist()}")
+        return messages
 
     def __repr__(self) -> str:
         recipe = self.recipe
@@ -186,12 +186,12 @@ class Model:
 
 
 def scores_on(problem: Problem, outputs: tuple[Tensor, ...], part: Part) -> dict[str, float]:
-    """Scores on a part. The only function that reads test labels: once a training, after every choice was made."""
+    """Scores on a part. The only function that reads test labels: once per training, after all selection is done."""
     return {name: float(score) for name, score in problem.task.final_scores(outputs, part).items()}
 
 
 def _model_file(path: Path) -> Path:
-    """The file of a model; one in a run folder must be the one that the run wrote."""
+    """The file of a model; in a run folder, its checksum must match the run's."""
     expected = read_run(path).files.get(MODEL) if path.is_dir() else None
     file = path / MODEL if path.is_dir() else path
     if not file.is_file():
@@ -208,7 +208,7 @@ def _model_file(path: Path) -> Path:
 
 
 def _ids_to(ids: NDArray[Any]) -> Tensor:
-    """Ids as a tensor: numbers as they are, all else as JSON text in bytes."""
+    """Ids as a tensor: numbers unchanged, everything else as JSON bytes."""
     if ids.dtype.kind in "iufb":
         return torch.from_numpy(ids.astype(np.int64) if ids.dtype.kind in "iu" else ids)
     kind = ids.dtype.str if ids.dtype.kind == "M" else "U"

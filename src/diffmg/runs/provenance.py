@@ -1,4 +1,4 @@
-"""What a run says about itself: the data it was on, and the versions that computed it."""
+"""Provenance of a run: hashes of its data, and the versions of the software."""
 
 import platform
 import subprocess
@@ -15,7 +15,7 @@ from diffmg.tasks.problem import Problem
 
 
 def data_of(problem: Problem) -> Data:
-    """Hashes of each part of a problem, the same for any order of rows, and what a person wants to know of it."""
+    """Hashes of each part of a problem, independent of the order of rows, and a summary for readers."""
     graph, task = problem.graph, problem.task
     digests = graph_digests(graph) | task.digests(canonical_order(graph))
     facts: dict[str, Any] = {
@@ -23,24 +23,24 @@ def data_of(problem: Problem) -> Data:
         "edges": {str(r): int(matrix.nnz) for r, matrix in graph.adjacency.items()},
         "labels": task.counts(),
     }
-    whole = fingerprint(*sorted(digests.items()))
-    return Data(task.kind, task.metric, task.target_types, whole, digests, facts)
+    total = fingerprint(*sorted(digests.items()))
+    return Data(task.kind, task.metric, task.target_types, total, digests, facts)
 
 
 def differences(fitted: Data, found: Data) -> list[str]:
-    """What of the data is not as it was, in words."""
+    """Messages about what changed in the data since the fit."""
     before, now = fitted.digests, found.digests
-    told = [f"{name} is not there any more" for name in before if name not in now]
-    told += [f"{name} is new" for name in now if name not in before]
+    changes = [f"{name} is not there any more" for name in before if name not in now]
+    changes += [f"{name} is new" for name in now if name not in before]
     for name in before:
         if name in now and before[name] != now[name]:
             old, new = (digests[name].partition(" #")[0] for digests in (before, now))
-            told.append(f"{name}: was {old!r}, is {new!r}" if old != new else f"{name}: {old}, but other content")
-    return told
+            changes.append(f"{name}: was {old!r}, is {new!r}" if old != new else f"{name}: {old}, but other content")
+    return changes
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of what computes, and the commit where the package runs from its repository, with a word on changes."""
+    """Software versions, and the commit (marked if modified) when the package runs from its repository."""
     return {
         "diffmg": diffmg.__version__,
         "torch": torch.__version__,

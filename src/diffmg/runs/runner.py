@@ -1,4 +1,4 @@
-"""Carrying out a plan: search, train, choose by validation, score once."""
+"""Running a plan: search, train, select by validation, score once."""
 
 import math
 import time
@@ -18,7 +18,7 @@ from diffmg.training.training import ModelTraining, outputs_of
 
 
 def run(plan: Plan, problem: Problem, store: RunFolder | None = None, watch: Watch | None = None) -> tuple[Run, Model]:
-    """Carry a plan out on a problem. With a store it can be stopped at any moment and resumed without a trace."""
+    """Run a plan on a problem. With a store, it can be stopped at any time and resumed with the same result."""
     method = plan.method.make()
     plan, placed = place(plan, problem, method)
     work = _Work(plan, method, placed, store, watch or Quiet())
@@ -31,12 +31,12 @@ def run(plan: Plan, problem: Problem, store: RunFolder | None = None, watch: Wat
         trainings = [work.train(candidates[chosen].metagraphs, repeat) for repeat in range(plan.repeats)]
     except KeyboardInterrupt:
         if store is not None:
-            work.leave_usable(begun, store)
+            work.save_interrupted(begun, store)
         raise
-    kept = max(range(len(trainings)), key=lambda n: (trainings[n].best_score * placed.task.sign, -n))
-    done = replace(begun, status="done", candidates=candidates, chosen=chosen, kept=kept)
+    best = max(range(len(trainings)), key=lambda n: (trainings[n].best_score * placed.task.sign, -n))
+    done = replace(begun, status="done", candidates=candidates, chosen=chosen, kept=best)
     done = replace(done, trained=work.score(trainings), seconds=work.seconds)
-    model = work.model(candidates[chosen].metagraphs, trainings[kept], done)
+    model = work.model(candidates[chosen].metagraphs, trainings[best], done)
     if store is not None:
         done = store.write(done, done.metagraphs, model)
         store.finish()
@@ -44,9 +44,9 @@ def run(plan: Plan, problem: Problem, store: RunFolder | None = None, watch: Wat
 
 
 def place(plan: Plan, problem: Problem, method: Method) -> tuple[Plan, Problem]:
-    """The problem on the plan's device, and the plan with the engine's switches with which it fits there.
+    """Move the problem to the plan's device, with engine switches adjusted so that it fits into memory.
 
-    Raises where it does not fit, or where the method cannot do the task.
+    Raises if it does not fit, or if the method does not support the task.
     """
     device = resolve_device(plan.device)
     problem = problem.to(problem.graph.device, plan.engine)
@@ -57,7 +57,7 @@ def place(plan: Plan, problem: Problem, method: Method) -> tuple[Plan, Problem]:
 
 
 def best_candidate(candidates: Sequence[Candidate], sign: int = 1) -> int:
-    """The best on validation (`sign`: 1 where more is better); of equal ones the simplest, then the first."""
+    """Index of the best on validation (`sign`: 1 if higher is better); ties go to the simplest, then the first."""
 
     def merit(number: int) -> tuple[float, int, int]:
         found = candidates[number]
@@ -68,15 +68,15 @@ def best_candidate(candidates: Sequence[Candidate], sign: int = 1) -> int:
 
 
 def check_same_data(begun: Run, problem: Problem) -> None:
-    """A run is resumed on the data it was started on."""
-    told = differences(begun.data, data_of(problem))
-    if told:
-        raise DiffmgError(f"a run goes on with the data it started on, but got others: {'; '.join(told[:5])}")
+    """Raise unless a run is resumed on the data it was started on."""
+    changes = differences(begun.data, data_of(problem))
+    if changes:
+        raise DiffmgError(f"a run goes on with the data it started on, but got others: {'; '.join(changes[:5])}")
 
 
 @dataclass
 class _Work:
-    """The jobs of one run, and what they took."""
+    """The jobs of one run, and their computing times."""
 
     plan: Plan
     method: Method
@@ -85,11 +85,11 @@ class _Work:
     watch: Watch
     seconds: dict[str, float] = field(default_factory=dict)
     jobs: list[tuple[Search | ModelTraining, tuple[MetaGraph, ...]]] = field(default_factory=list)
-    """Every job that was started, with the meta graphs it is about."""
+    """Every job that was started, with its meta graphs."""
     trained: dict[tuple[tuple[MetaGraph, ...], int], ModelTraining] = field(default_factory=dict)
 
     def candidate(self, number: int) -> Candidate:
-        """Search from seed `number` and train what was found."""
+        """Search with seed `number` and train the result."""
         seed = derive_seed(self.plan.seed, "search", number)
         search = self.method.search(self.problem, self.plan.settings, seed)
         if not search.done:
@@ -101,7 +101,7 @@ class _Work:
         return Candidate(found, score if math.isfinite(score) else None)
 
     def train(self, metagraphs: tuple[MetaGraph, ...], repeat: int, phase: str = "") -> ModelTraining:
-        """Train what was found from seed `repeat`; what was trained already is not trained again."""
+        """Train meta graphs with seed `repeat`; trainings already done are reused."""
         key, name = (metagraphs, repeat), phase or f"repeat-{repeat}"
         if key not in self.trained:
             seed = self._seed(repeat)
@@ -114,7 +114,7 @@ class _Work:
         return self.trained[key]
 
     def score(self, trainings: Sequence[ModelTraining]) -> tuple[Trained, ...]:
-        """Score every training on validation and test, after every choice was made."""
+        """Score every training on validation and test, after all selection is done."""
         start, found = time.perf_counter(), []
         for repeat, training in enumerate(trainings):
             outputs = outputs_of(training.best_model(), self.problem)
@@ -130,8 +130,8 @@ class _Work:
         parts = (plan.method, plan.settings, training.seed, metagraphs, about.data, source, graph.encoders)
         return Model.of(Recipe(*parts), training.best_model(), self.problem)
 
-    def leave_usable(self, begun: Run, store: RunFolder) -> None:
-        """After Ctrl-C: the best meta graphs and model so far, without test scores."""
+    def save_interrupted(self, begun: Run, store: RunFolder) -> None:
+        """After Ctrl-C, save the best meta graphs and model so far, without test scores."""
         run = replace(begun, status="interrupted", seconds=self.seconds)
         trained = [(job, about) for job, about in self.jobs if isinstance(job, ModelTraining) and job.best]
         if trained:

@@ -1,4 +1,4 @@
-"""Problems from where they are: a data set by name, a description of tables, or a database; and where to start."""
+"""Opening problems (a data set by name, a description of tables, or a database) and making default plans."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ DEFAULT_METHOD = "diffmg"
 def open_problem(
     source: Source | str, *, root: Path | None = None, encoders: Mapping[str, Any] | None = None
 ) -> Problem:
-    """The network and the task of a data set, of a description, or of a database.
+    """Open the network and the task of a data set, a description, or a database.
 
-    `root` is where files of data sets lie. `encoders` are those a model was fitted with, for own tables.
+    `root` is the folder of the data sets. `encoders` are the fitted encoders of a model, for user tables.
     """
     source = Source(source) if isinstance(source, str) else source
     if not source.name:
@@ -41,7 +41,7 @@ def open_problem(
 
 
 def describe(source: Source) -> Description:
-    """The description behind a source: read from a TOML file, or made from a database and its target."""
+    """The description of a source: read from a TOML file, or derived from a database and its target."""
     from diffmg.tables import read_description
 
     _check_no_password(source.name)
@@ -64,7 +64,7 @@ def describe(source: Source) -> Description:
 
 
 def published_for(source: Source | str) -> Published | None:
-    """What the paper's authors published for a data set, where there is anything."""
+    """What the paper's authors published for a data set, or None."""
     source = Source(source) if isinstance(source, str) else source
     if source.is_described or not source.name:
         return None
@@ -85,11 +85,11 @@ def make_plan(
     device: str = "auto",
     engine: Engine | None = None,
 ) -> Plan:
-    """The plan of a method on data, with the one set of defaults there is.
+    """Make the plan of a method on data; the only place that knows the defaults.
 
-    A method with a meta graph starts from the options and settings that the paper's authors published for a data set,
-    where they did; all others start from this package's. `options` belong to a method given by name; `settings` change
-    some of the defaults, or are complete.
+    Methods with a meta graph default to the options and settings that the paper's authors published for the data set,
+    if any; all others to this package's defaults. `options` require a method given by name; `settings` are either
+    complete or override some defaults.
     """
     if isinstance(method, Method):
         if options:
@@ -105,7 +105,7 @@ def make_plan(
 
 
 def _options(source: Source, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a method by name: the published ones that it has, changed by those given."""
+    """Options of a method by name: the published ones it has, overridden by those given."""
     published = published_for(source)
     known = set(getattr(METHODS.get(name), "__dataclass_fields__", {}))
     start = {} if published is None else {k: v for k, v in published.search.items() if k in known}
@@ -125,7 +125,7 @@ def _check_plain(source: Source) -> None:
 
 
 def _check_no_password(data: str) -> None:
-    """An address is written into run files and messages, so it must not hold a password."""
+    """Addresses are written to run files and messages, so they must not contain a password."""
     from diffmg.tables.connecting import without_password
 
     bare = without_password(data)

@@ -1,4 +1,4 @@
-"""Files of tensors: safetensors with plain values beside them. No pickle is read or written."""
+"""Tensor files: safetensors with plain values as metadata. Pickle is never used."""
 
 import json
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from diffmg.core.files import write_atomically
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
     """Write tensors and plain values into one file, atomically."""
-    whole = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
+    contiguous = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
 
     def write(target: Path) -> None:
         try:
-            save_file(whole, target, metadata={"values": json.dumps(values)})
+            save_file(contiguous, target, metadata={"values": json.dumps(values)})
         except SafetensorError as error:
             raise OSError(str(error)) from error
 

@@ -1,4 +1,4 @@
-"""The user's own tables: a short description, files or frames in, a network and a task out; and back."""
+"""User tables: from a short description and files or data frames to a network and a task, and back."""
 
 from diffmg.tables.description import Description, read_description, write_description
 from diffmg.tables.export import export_tables

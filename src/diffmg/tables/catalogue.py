@@ -1,4 +1,4 @@
-"""What a database says of itself: tables, columns by kind, primary and foreign keys."""
+"""The schema of a database: tables, kinds of columns, primary and foreign keys."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 Kind = Literal["yes or no", "integer", "number", "date", "moment", "text", "any", "other"]
-"""Of a column; `any` is SQLite's column without a type, `other` can be no feature."""
+"""Kind of a column; `any` is an untyped column of SQLite, `other` cannot be a feature."""
 
 SQL_KINDS: dict[str, Kind] = {"Boolean": "yes or no", "Integer": "integer", "Numeric": "number", "Float": "number"}
 SQL_KINDS |= {"DateTime": "moment", "Date": "date", "String": "text", "Uuid": "text"}
-"""Of a type of SQLAlchemy, by its name."""
+"""Kind by name of the SQLAlchemy type."""
 DUCKDB_KINDS: dict[str, Kind] = {
     "BOOLEAN": "yes or no",
     **{u + name: "integer" for u in ("", "U") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")},
@@ -28,12 +28,12 @@ DUCKDB_KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class ForeignKey:
-    """Columns that hold the key of a row of another table."""
+    """Columns that refer to a row of another table."""
 
     columns: tuple[str, ...]
     table: str
     refers: tuple[str, ...]
-    """The columns of the other table, in the order of `columns`."""
+    """The referenced columns of the other table, in the order of `columns`."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class DatabaseTable:
         return frozenset(self.primary).union(*(key.columns for key in self.foreign))
 
     def without(self, dropped: Collection[ForeignKey]) -> DatabaseTable:
-        """The same table without some foreign keys; their columns are no features either."""
+        """The table without some foreign keys; their columns do not become features either."""
         left = replace(self, foreign=tuple(key for key in self.foreign if key not in dropped))
         lost: set[str] = set().union(*(key.columns for key in dropped)) - left.keys
         return replace(left, columns={c: "other" if c in lost else kind for c, kind in self.columns.items()})
 
 
 def read_catalogue(connection: Connection) -> dict[str, DatabaseTable]:
-    """The tables of the schema that the connection opens, by name; views are left out."""
+    """The tables of the connection's current schema, by name; views are left out."""
     found = _from_duckdb(connection) if connection.dialect.name == "duckdb" else _from_inspector(connection)
     tables = {table.name: table for table in sorted(found, key=lambda t: t.name)}
     for name, table in tables.items():
@@ -89,7 +89,7 @@ def _from_inspector(connection: Connection) -> Iterable[DatabaseTable]:
 def _kind(of: Any, untyped: Kind) -> Kind:
     import sqlalchemy as sa
 
-    of = getattr(of, "data_type", of)  # a domain of PostgreSQL stands for another type
+    of = getattr(of, "data_type", of)  # a PostgreSQL domain is based on another type
     if isinstance(of, sa.Numeric) and of.scale == 0:
         return "integer"
     if isinstance(of, sa.types.NullType):
@@ -98,17 +98,17 @@ def _kind(of: Any, untyped: Kind) -> Kind:
 
 
 def _from_duckdb(connection: Connection) -> Iterable[DatabaseTable]:
-    """By DuckDB's own functions: its dialect's inspector asks for catalogues of PostgreSQL that DuckDB lacks."""
+    """Uses DuckDB's own functions: its dialect's inspector queries PostgreSQL catalogues that DuckDB lacks."""
     here = "database_name = current_database() AND schema_name = current_schema()"
     columns: dict[str, dict[str, Kind]] = {}
-    asked = f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {here} ORDER BY column_index"
-    for table, column, type_ in connection.exec_driver_sql(asked):
+    query = f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {here} ORDER BY column_index"
+    for table, column, type_ in connection.exec_driver_sql(query):
         columns.setdefault(table, {})[column] = _duckdb_kind(type_)
     primary: dict[str, tuple[str, ...]] = {}
     foreign: dict[str, list[ForeignKey]] = {}
     wanted = "table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names"
-    asked = f"SELECT {wanted} FROM duckdb_constraints() WHERE {here}"
-    for table, type_, names, other, refers in connection.exec_driver_sql(asked):
+    query = f"SELECT {wanted} FROM duckdb_constraints() WHERE {here}"
+    for table, type_, names, other, refers in connection.exec_driver_sql(query):
         if type_ == "PRIMARY KEY":
             primary[table] = tuple(names)
         elif type_ == "FOREIGN KEY":
@@ -124,7 +124,7 @@ def _duckdb_kind(type_: str) -> Kind:
 
 
 def _with_matched_keys(table: DatabaseTable, tables: Mapping[str, DatabaseTable]) -> DatabaseTable:
-    """Foreign keys once each, in the order of the columns; those that refer to nothing are dropped."""
+    """Remove duplicate foreign keys and those that refer to nothing; sort by column order."""
     matched = {key: _matched(key, tables) for key in table.foreign}
     table = table.without([key for key, found in matched.items() if found is None])
     order = list(table.columns)
@@ -134,7 +134,7 @@ def _with_matched_keys(table: DatabaseTable, tables: Mapping[str, DatabaseTable]
 
 
 def _matched(key: ForeignKey, tables: Mapping[str, DatabaseTable]) -> ForeignKey | None:
-    """The key with names as the tables have them, for SQLite takes any case; None where there is no such column."""
+    """The key with names spelled as in the tables (SQLite ignores case); None if a column does not exist."""
     name = _spelled(key.table, tables)
     if name is None:
         return None
@@ -149,7 +149,7 @@ def _spelled(name: str, known: Iterable[str]) -> str | None:
 
 
 def _with_kinds_of_keys(table: DatabaseTable, tables: Mapping[str, DatabaseTable]) -> DatabaseTable:
-    """Columns of foreign keys are read as the kind they refer to: SQLite lets the two differ."""
+    """Foreign key columns take the kind of the column they refer to: in SQLite the two may differ."""
     kinds = dict(table.columns)
     for key in table.foreign:
         kinds |= {c: tables[key.table].columns[r] for c, r in zip(key.columns, key.refers, strict=True)}

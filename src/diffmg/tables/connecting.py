@@ -1,4 +1,4 @@
-"""Databases are opened to be read, never to be written; a failure says what to do and keeps the password."""
+"""Opens databases read-only; error messages say what to do and never show the password."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 CONNECT_SECONDS = 10
-"""How long a server may take to answer; `?connect_timeout=` in the address says otherwise."""
+"""Timeout for connecting to a server; overridden by `?connect_timeout=` in the address."""
 EXTRA = "pip install 'diffmg[sql]'"
 PASSWORD = re.compile(r"(?<=://)([^:/@?]*):([^@]*)(?=@)|(?<=[?&])(password)=([^&]*)")
 
 
 def without_password(address: str) -> str:
-    """The address as it may be shown and saved; PostgreSQL then takes the password from PGPASSWORD or ~/.pgpass."""
+    """The address without its password, safe to show and save; PostgreSQL then uses PGPASSWORD or ~/.pgpass."""
     bare = PASSWORD.sub(lambda found: found[1] or "", address)
     return re.sub(r"&&+", "&", bare).replace("?&", "?").rstrip("?&") if bare != address else address
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Connection]:
-    """A connection that only reads."""
+    """A read-only connection."""
     engine = _opened(address)
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         with engine.connect() as connection:
-            yield _reading(connection)
+            yield _read_only(connection)
     except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
         raise DiffmgError(
             f"a database must be there and be readable, but got {without_password(address)!r}: "
-            f"{_told(error, address)}; check the address, the rights, and that it is a whole database"
+            f"{_driver_message(error, address)}; check the address, the rights, and that it is a whole database"
         ) from error
     finally:
         engine.dispose()
@@ -61,7 +61,7 @@ def _opened(address: str) -> Engine:
     except (ArgumentError, ValueError) as error:
         raise DiffmgError(
             "an address is written postgresql://user@server:port/database, "
-            f"but got {_hidden(address)!r}: {_told(error, address)}"
+            f"but got {_hidden(address)!r}: {_driver_message(error, address)}"
         ) from error
 
 
@@ -84,7 +84,7 @@ def _engine(address: str) -> Engine:
 
 
 def _file_engine(path: Path) -> Engine:
-    """By its content: files of SQLite and of DuckDB often have the same ending."""
+    """Chosen by file content: SQLite and DuckDB files often have the same extension."""
     from sqlalchemy import URL, NullPool, create_engine
 
     if not path.exists():
@@ -101,8 +101,8 @@ def _file_engine(path: Path) -> Engine:
     )
 
 
-def _reading(connection: Connection) -> Connection:
-    """All tables as they were at one moment, times in UTC; nothing can be written."""
+def _read_only(connection: Connection) -> Connection:
+    """Read-only, from one snapshot of all tables, times in UTC."""
     if connection.dialect.name == "postgresql":
         connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         connection.exec_driver_sql("SET TIME ZONE 'UTC'")
@@ -115,8 +115,8 @@ def _no_extra(address: str, error: Exception) -> DiffmgError:
     )
 
 
-def _told(error: Exception, address: str) -> str:
-    """What the driver says, on one line and without the password."""
+def _driver_message(error: Exception, address: str) -> str:
+    """The driver's error message on one line, without the password."""
     text = " ".join(str(getattr(error, "orig", None) or error).split())
     for found in PASSWORD.finditer(address):
         for secret in {found[2] or found[4] or "", unquote(found[2] or found[4] or "")} - {""}:
@@ -125,5 +125,5 @@ def _told(error: Exception, address: str) -> str:
 
 
 def _hidden(address: str) -> str:
-    """An address that may be malformed, without all that might be its password."""
+    """A possibly malformed address without anything that might be a password."""
     return re.sub(r"(?<=://)(.*)@", "***@", without_password(address))

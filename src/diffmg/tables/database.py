@@ -1,4 +1,4 @@
-"""A database becomes a description of tables, and its rows the tables."""
+"""Derives a description of tables from a database, and reads the tables."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 ROW_NUMBER = "row number"
-"""Stands for the id of a table that has no key."""
+"""Id column of tables without a key."""
 
 
 def describe_database(address: str, target: str, *, as_of: Times | None = None, seed: int = 0) -> Description:
     """Describe the tables of a database as a network, and `target`, a `TABLE.COLUMN`, as the label.
 
     `address` is a file of SQLite or DuckDB, or the address of a server such as `postgresql://user@server/name`. It is
-    only read. `as_of` maps `COLUMN` or `TABLE.COLUMN` to a time: only rows before it are read (rows without a time are
-    not), and edges to rows that are not read are dropped. Tables become node types with the primary key as id; a table
-    without a key numbers its rows. Foreign keys become relations, and tables of two foreign keys and no more than keys
-    become direct relations. Tables without rows, and tables that no chain of keys links to the target, are left out.
-    The label, columns whose names hold its stem, and keys made of these, are neither features nor relations.
+    opened read-only. `as_of` maps `COLUMN` or `TABLE.COLUMN` to a time: only rows before it are read (rows without a
+    time are not), and edges to other rows are dropped. Tables become node types with the primary key as id; tables
+    without a key use row numbers. Foreign keys become relations; tables with two foreign keys and no columns other than
+    keys become direct relations. Tables without rows, or not linked to the target by keys, are left out. The label,
+    columns whose names contain its stem, and keys made of these are neither features nor relations.
     """
     with connected(address) as connection:
         tables = _catalogue(connection, address)
@@ -62,7 +62,7 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
 
 
 def read_database(description: Description) -> dict[str, pa.Table]:
-    """Read what a description names, rows in the order of their ids."""
+    """Read the tables that a description names, rows sorted by id."""
     if description.database is None:
         raise DiffmgError("a description must name its database to be read from it, but got database=None")
     with connected(description.database) as connection:
@@ -80,7 +80,7 @@ def read_database(description: Description) -> dict[str, pa.Table]:
 
 
 def linked_to(target: str, tables: Tables) -> dict[str, DatabaseTable]:
-    """The tables that keys link to the target, near or far; others cannot tell anything about it."""
+    """The tables connected to the target by any chain of keys; others carry no information about it."""
     pairs = [(t.name, key.table) for t in tables.values() for key in t.foreign]
     found = {target}
     while new := {t for pair in pairs if found & {*pair} for t in pair} - found:
@@ -89,7 +89,7 @@ def linked_to(target: str, tables: Tables) -> dict[str, DatabaseTable]:
 
 
 def nodes_of(tables: Tables, target: str, hidden: frozenset[str]) -> dict[str, NodeTable]:
-    """Every table but pure links is a node type; the hidden columns of the target are no features."""
+    """Every table except pure link tables is a node type; hidden columns of the target are not features."""
     nodes = {}
     for name, table in tables.items():
         if not _is_link(table, tables, target):
@@ -100,7 +100,7 @@ def nodes_of(tables: Tables, target: str, hidden: frozenset[str]) -> dict[str, N
 
 
 def relations_of(tables: Tables, target: str) -> dict[str, RelationTable]:
-    """Every foreign key is a relation, every pure link table is one between the two tables it links."""
+    """Every foreign key is a relation; a pure link table is a relation between the two tables it links."""
     drafts = list(_drafts(tables, target))
     count = Counter(short for short, _, _ in drafts)
     relations: dict[str, RelationTable] = {}
@@ -125,7 +125,7 @@ def _drafts(tables: Tables, target: str) -> Iterator[tuple[str, str, RelationTab
 
 
 def _is_link(table: DatabaseTable, tables: Tables, target: str) -> bool:
-    """Two foreign keys, nothing but keys, and nothing refers to it: a row is an edge, not a thing.
+    """Whether a table is a pure link: two foreign keys, no other columns, not referred to; its rows are edges.
 
     With any other column, such as a quantity, the table stays a node type and the column a feature.
     """
@@ -135,7 +135,7 @@ def _is_link(table: DatabaseTable, tables: Tables, target: str) -> bool:
 
 
 def _id(table: DatabaseTable, tables: Tables) -> tuple[str, ...]:
-    """The primary key; without one, the key that others refer to; without that, the number of the row."""
+    """The primary key, else the key that other tables refer to, else the row number."""
     if table.primary:
         return table.primary
     referred = sorted({key.refers for t in tables.values() for key in t.foreign if key.table == table.name})
@@ -143,7 +143,7 @@ def _id(table: DatabaseTable, tables: Tables) -> tuple[str, ...]:
 
 
 def _columns(key: ForeignKey, tables: Tables) -> list[str]:
-    """The columns that hold the id of the row referred to; through the key where it refers to other columns."""
+    """The columns with the id of the referenced row; joined through the key if it refers to other columns."""
     ids = _id(tables[key.table], tables)
     own = dict(zip(key.refers, key.columns, strict=True))
     if own.keys() == set(ids):
@@ -152,7 +152,7 @@ def _columns(key: ForeignKey, tables: Tables) -> list[str]:
 
 
 def _short(key: ForeignKey) -> str:
-    """`customer_id` leads to the `customer`; several columns lead to the table."""
+    """Short relation name: `customer` for `customer_id`; the table's name for keys of several columns."""
     if len(key.columns) > 1:
         return key.table
     return re.sub(r"(?<=.)(_id|_fk|(?<=[a-z])I[dD])$", "", key.columns[0])
@@ -181,17 +181,17 @@ def _target(target: str, tables: Tables) -> tuple[str, str]:
 
 
 def _with_rows(connection: Connection, tables: Tables, times: Mapping[str, Times]) -> Tables:
-    """Tables that have rows, with the foreign keys that any row has: a relation needs an edge."""
-    kept = {n: t for n, t in tables.items() if has_rows(connection, t, (), times.get(n, {}))}
-    for name, table in kept.items():
+    """Tables with rows, and their foreign keys that are not always NULL: a relation needs an edge."""
+    filled = {n: t for n, t in tables.items() if has_rows(connection, t, (), times.get(n, {}))}
+    for name, table in filled.items():
         own = times.get(name, {})
-        empty = [k for k in table.foreign if k.table not in kept or not has_rows(connection, table, k.columns, own)]
-        kept[name] = table.without(empty)
-    return kept
+        empty = [k for k in table.foreign if k.table not in filled or not has_rows(connection, table, k.columns, own)]
+        filled[name] = table.without(empty)
+    return filled
 
 
 def _read(connection: Connection, name: str, description: Description, tables: Tables, times: Times) -> pa.Table:
-    """A table in the order of its ids, so that any database numbers the nodes alike."""
+    """A table sorted by id, so that nodes are numbered the same for any database."""
     table = tables[name]
     node = next((n for n in description.nodes.values() if n.table == name), None)
     ids = list(node.id or [*table.columns][:1]) if node else []
@@ -205,7 +205,7 @@ def _read(connection: Connection, name: str, description: Description, tables: T
 
 
 def _wanted(description: Description, table: DatabaseTable) -> list[str]:
-    """Columns of a table that the description uses, each once."""
+    """Unique columns of a table that the description uses."""
     wanted: dict[str, None] = {}
     for node in description.nodes.values():
         if node.table == table.name:

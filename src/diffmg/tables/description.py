@@ -1,4 +1,4 @@
-"""The description of a network in tables: a frozen value, and its TOML file."""
+"""The description of a network in tables: a frozen value, and its TOML format."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -21,18 +21,18 @@ class NodeTable(Checked):
     """Where the nodes of a type come from."""
 
     table: str | None = None
-    """File, or table of the database; None where the nodes are those that relations name."""
+    """File, or table of the database; None if the nodes are the ids that occur in relations."""
     id: tuple[str, ...] = ()
-    """Columns that tell the nodes apart; the first column where none is given."""
+    """Columns that identify a node; by default the first column."""
     features: tuple[str, ...] | None = None
-    """Columns that become features; all but ids, keys, labels and splits where none are given."""
+    """Columns that become features; by default all but ids, keys, labels and splits."""
     encode: Encode = "by_type"
-    """How columns become features: each by its type, or as the numbers they are, kept dense or sparse."""
+    """How columns become features: each by its type, or numbers unchanged, as a dense or sparse matrix."""
 
 
 @dataclass(frozen=True)
 class RelationTable(Checked):
-    """Where the edges of a relation come from: one row an edge."""
+    """Where the edges of a relation come from: one edge per row."""
 
     table: str
     source: tuple[str, ...]
@@ -42,7 +42,7 @@ class RelationTable(Checked):
     both: bool = True
     """Whether the reverse relation is added."""
     name: str | None = None
-    """Name of the relation, where it is not what the description calls it: names may repeat between other types."""
+    """Name of the relation, if not its key in the description: relations between other types may share names."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,18 +53,18 @@ class RelationTable(Checked):
 
 @dataclass(frozen=True)
 class Description(Checked):
-    """A network in tables, and the task on it, if there is one."""
+    """A network in tables, and optionally a task on it."""
 
     nodes: Mapping[str, NodeTable]
     relations: Mapping[str, RelationTable]
     task: TaskSpec | None = None
     database: str | None = field(default=None, repr=False)
-    """File or address of a database that holds the tables; None where they are files."""
+    """File or address of the database with the tables; None if they are files."""
     on_unknown: OnUnknown = "error"
     """What to do with edges to ids that are not in the node table."""
     encoding: str = "utf8"
     as_of: Mapping[str, str] = field(default_factory=dict)
-    """Per `TABLE.COLUMN` of a database a time: only rows before it are read."""
+    """Maps `TABLE.COLUMN` of a database to a time: only rows before it are read."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,7 +76,7 @@ class Description(Checked):
             self.task.check(self)
 
     def table_of(self, node_type: str) -> str | None:
-        """The table of a node type; None where its nodes are those that relations name."""
+        """The table of a node type; None if its nodes are the ids that occur in relations."""
         if node_type not in self.nodes:
             raise unknown("node type of the task:", node_type, self.nodes)
         return self.nodes[node_type].table
@@ -88,23 +88,23 @@ class Description(Checked):
         return self.relations[relation].table
 
     def columns_in_use(self, table: str) -> set[str]:
-        """Columns of a table that are ids, features by name, or make edges."""
+        """Columns of a table used as ids, named features, or for edges."""
         own = {c for n in self.nodes.values() if n.table == table for c in (*n.id, *(n.features or ()))}
         return own | self._edge_columns(table)
 
     def keys_of(self, table: str) -> set[str]:
-        """Columns of a table that are ids, keys, weights, labels, ratings or splits, and so no features."""
+        """Columns of a table that are ids, keys, weights, labels, ratings or splits, so not features."""
         ids = {c for n in self.nodes.values() if n.table == table for c in n.id}
         for_task = {} if self.task is None else self.task.columns(self)
         return ids | self._edge_columns(table) | for_task.get(table, set())
 
     def _edge_columns(self, table: str) -> set[str]:
-        there = [r for r in self.relations.values() if r.table == table]
-        return {c for r in there for c in (*r.source[1:], *r.target[1:], r.weight) if c is not None}
+        relations = [r for r in self.relations.values() if r.table == table]
+        return {c for r in relations for c in (*r.source[1:], *r.target[1:], r.weight) if c is not None}
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of all tables, each once."""
+        """Unique names of all tables."""
         nodes = {node.table for node in self.nodes.values() if node.table}
         return tuple(sorted(nodes | {relation.table for relation in self.relations.values()}))
 
@@ -115,7 +115,7 @@ def read_description(path: Path) -> Description:
 
 
 def description_from_dict(data: Mapping[str, Any]) -> Description:
-    """Read what `description_to_dict` wrote; a description without a format is of the present one."""
+    """Read what `description_to_dict` wrote; without `format`, the current one is assumed."""
     given = check_format({"format": FORMAT, **data}, FORMAT, "a description")
     for part in ("nodes", "relations"):
         if not isinstance(given.get(part), dict) or not given[part]:
@@ -133,7 +133,7 @@ def description_from_dict(data: Mapping[str, Any]) -> Description:
 
 
 def description_to_dict(description: Description) -> dict[str, Any]:
-    """As plain values; what has its default is left out."""
+    """As plain values; defaults are left out."""
     plain = {"format": FORMAT} | _plain(description)
     for kind in ("nodes", "relations"):
         parts = {name: _plain(part) for name, part in getattr(description, kind).items()}
@@ -172,7 +172,7 @@ def _kind_of(given: Mapping[str, Any]) -> type[TaskSpec] | None:
 
 
 def _plain(part: Any) -> dict[str, Any]:
-    """The fields of a value that differ from their defaults; one name alone is written without brackets."""
+    """The fields that differ from their defaults; tuples of one string become the string."""
     plain = {}
     for f in fields(part):
         value = getattr(part, f.name)
@@ -184,5 +184,5 @@ def _plain(part: Any) -> dict[str, Any]:
 
 
 def _with_table(data: object) -> object:
-    """Tables that are files are called so."""
+    """Accept `file` as another name of `table`."""
     return {"table" if k == "file" else k: v for k, v in data.items()} if isinstance(data, dict) else data

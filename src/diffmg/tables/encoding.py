@@ -1,4 +1,4 @@
-"""The features of a node type: its columns, each with its fitted encoder."""
+"""Features of a node type: its columns with their fitted encoders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ Encode = Literal["by_type", "dense", "sparse"]
 
 @dataclass(frozen=True)
 class FittedColumn:
-    """One column of a table."""
+    """A column of a table with its fitted encoder."""
 
     name: str
     encoder: ColumnEncoder
     missing: bool
-    """Whether what is missing is a feature too: it is where some values were missing and some were not."""
+    """Whether to add a missing-value indicator: if some but not all values were missing when fitted."""
 
     def transform(self, table: pa.Table, what: str) -> list[Block]:
-        """The features of the column, and of what is missing in it."""
+        """The features of the column, and its missing-value indicator."""
         values = finite(table.column(self.name))
         try:
             block = self.encoder.transform(values)
@@ -42,16 +42,16 @@ class FittedColumn:
 
 @dataclass(frozen=True)
 class FeatureEncoder:
-    """How the columns of a node type become features; fitted once, and kept with a model."""
+    """How the columns of a node type become features; fitted once and saved with a model."""
 
     encode: Encode = "by_type"
     columns: tuple[FittedColumn, ...] = ()
     names: tuple[str, ...] = ()
-    """Columns that are taken as the numbers they are, where not by type."""
+    """Columns whose numbers are used unchanged, if not encoded by type."""
 
     @classmethod
     def fit(cls, table: pa.Table, names: Sequence[str], encode: Encode) -> Self:
-        """Fit each column by its type, or take all as the numbers they are."""
+        """Fit each column by its type, or use all numbers unchanged."""
         if encode != "by_type":
             return cls(encode, names=tuple(names))
         columns = {name: finite(table.column(name)) for name in names}
@@ -59,7 +59,7 @@ class FeatureEncoder:
         return cls(encode, tuple(fitted))
 
     def transform(self, table: pa.Table, what: str) -> Block | None:
-        """Features, a row per row of the table; None where there are none."""
+        """Features, one row per row of the table; None if there are none."""
         for name in self.names or [fitted.name for fitted in self.columns]:
             column(table, name, what)
         if self.encode == "by_type":
@@ -69,7 +69,7 @@ class FeatureEncoder:
         return sp.csr_matrix(matrix) if self.encode == "sparse" and numbers else matrix
 
     def notes(self, table: pa.Table, what: str) -> list[str]:
-        """What was done with each column."""
+        """How each column is encoded."""
         if self.encode != "by_type":
             return [f"{what}: {len(self.names)} columns of numbers as they are"]
         notes = []

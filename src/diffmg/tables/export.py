@@ -23,13 +23,13 @@ from diffmg.tasks.problem import Problem
 
 DESCRIPTION = "network.toml"
 Tables = dict[str, dict[str, Any]]
-"""Columns of each file."""
+"""Columns by file."""
 
 
 def export_tables(given: Problem | HeteroGraph, folder: Path | str) -> Path:
-    """Write a new folder of tables, whole or not at all; returns its description, which `read_problem` reads.
+    """Write a new folder of tables atomically; returns the path of its description for `read_problem`.
 
-    A network alone is read by `read_graph`. Each relation has a file, those that are reverses of others too.
+    A network without a task is read by `read_graph`. Each relation has a file, reverse relations too.
     """
     graph, task = (given.graph, given.task) if isinstance(given, Problem) else (given, None)
     tables = TablesOut(graph)
@@ -39,7 +39,7 @@ def export_tables(given: Problem | HeteroGraph, folder: Path | str) -> Path:
 
 
 class TablesOut:
-    """The tables of a network, to which a task may add columns and rows."""
+    """The tables of a network; a task may add columns and rows."""
 
     def __init__(self, graph: HeteroGraph) -> None:
         types, self.graph, self.named = graph.schema.node_types, graph, by_name(graph.schema.relations)
@@ -56,12 +56,12 @@ class TablesOut:
         self.columns[str(self.description.nodes[node_type].table)] |= dict(columns)
 
     def relation_with(self, source: str, target: str, edges: NDArray[np.int64]) -> str:
-        """The name of the relation between two types whose edges are these; raises where there is none."""
+        """The name of the relation between two types with exactly these edges; raises if there is none."""
         width = self.graph.num_nodes[target]
         wanted = np.unique(edges[0] * width + edges[1])
         for name, relation in self.named.items():
-            there, ends = self.graph.edge_index(relation), (relation.source, relation.target)
-            if ends == (source, target) and np.array_equal(np.unique(there[0] * width + there[1]), wanted):
+            index, ends = self.graph.edge_index(relation), (relation.source, relation.target)
+            if ends == (source, target) and np.array_equal(np.unique(index[0] * width + index[1]), wanted):
                 return name
         raise DiffmgError(
             f"an export needs a relation from {source!r} to {target!r} whose edges are the seen pairs, "
@@ -69,7 +69,7 @@ class TablesOut:
         )
 
     def add_edge_rows(self, relation: str, rows: Mapping[str, Sequence[Any]], edges: NDArray[np.int64]) -> None:
-        """Add rows for more edges, with columns that the first rows have too."""
+        """Append edges; `rows` are extra columns for all rows, old and new."""
         columns, ends = self.columns[self.description.relations[relation].table], self.named[relation]
         for name, node_type, numbers in zip(("source", "target"), (ends.source, ends.target), edges, strict=True):
             columns[name] = np.concatenate([columns[name], self.graph.ids_of(node_type)[numbers]])
@@ -97,7 +97,7 @@ def _write(folder: Path, tables: Tables, description: Description) -> None:
 
 
 def _files(prefix: str, names: Iterable[str]) -> list[str]:
-    """A file name for each, of plain letters and no two alike."""
+    """Unique file names of ASCII letters, digits and underscores."""
     files: list[str] = []
     for name in names:
         stem = f"{prefix}_{re.sub(r'[^A-Za-z0-9_]+', '_', name)}"

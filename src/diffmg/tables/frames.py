@@ -13,7 +13,7 @@ from diffmg.tables.network import build_network
 from diffmg.tables.reading import as_table, column
 
 WEIGHT = "weight"
-"""The column of a relation's table that holds weights, where there is one."""
+"""The weight column of a relation's table, if present."""
 
 
 @CONVERTERS.add("from_tables")
@@ -26,7 +26,7 @@ def graph_from_tables(
     on_unknown: OnUnknown = "error",
     reverse: bool = True,
 ) -> HeteroGraph:
-    """What `HeteroGraph.from_tables` does: the tables and options become a description."""
+    """Implements `HeteroGraph.from_tables`: turns the tables and options into a description."""
     ids, drop = ids or {}, drop or {}
     for option, given in (("ids", ids), ("drop", drop)):
         for node_type in given:
@@ -43,7 +43,7 @@ def graph_from_tables(
 
 
 def _keys(given: str | Sequence[str] | None, table: pa.Table | None) -> tuple[str, ...]:
-    """The columns of ids: those given, or the first."""
+    """The id columns: those given, or the first column."""
     if given is not None:
         return (given,) if isinstance(given, str) else tuple(given)
     return () if table is None else tuple(table.column_names[:1])
@@ -61,7 +61,7 @@ def _node_table(node_type: str, keys: tuple[str, ...], drop: Sequence[str], tabl
 
 
 def by_name(relations: Iterable[Relation | tuple[str, str, str]]) -> dict[str, Relation]:
-    """Each relation by its name, or by all of it where several have that name."""
+    """Relations by name, or by their full text if several share a name."""
     given = [checked_relation(relation) for relation in relations]
     names = [relation.name for relation in given]
     return {r.name if names.count(r.name) == 1 else str(r): r for r in given}
@@ -70,7 +70,7 @@ def by_name(relations: Iterable[Relation | tuple[str, str, str]]) -> dict[str, R
 def _relation_table(
     name: str, relation: Relation, keys: Mapping[str, tuple[str, ...]], table: pa.Table, reverse: bool
 ) -> RelationTable:
-    """The first columns are the ids of the source, the next those of the target."""
+    """The first columns are the source ids, the next ones the target ids."""
     first, second = (max(1, len(keys.get(end, ()))) for end in (relation.source, relation.target))
     columns, both = table.column_names, first + second
     if len(columns) < both:

@@ -1,4 +1,4 @@
-"""Columns that tell the label by their name, and so must not be features."""
+"""Detects columns that may leak the label, judging by their names."""
 
 import re
 from collections.abc import Iterable
@@ -7,14 +7,14 @@ SMALL_WORDS = (
     "a an and are at be been by date day days did does flag for had has in is month months next of on or quarter "
     "since the time to until was week weeks were will within year years"
 )
-"""Words of a label that say nothing about what it is."""
+"""Words of a label that are ignored."""
 ENDINGS = ("ation", "ated", "ment", "ness", "ing", "ion", "ity", "ate", "al", "ed", "er", "es", "s", "e")
-"""What is cut from a word to find its stem, the first that fits."""
+"""Suffixes to strip from a word to get its stem; the first match is used."""
 SHORTEST_STEM = 3
 
 
 def held_back(label: str, columns: Iterable[str]) -> tuple[str, ...]:
-    """The other columns whose names hold the stem of the label: `churned` holds back `churned_at`, `churn_reason`."""
+    """Other columns whose names contain the stem of the label: `churned` holds back `churned_at`, `churn_reason`."""
     words = _words(label)
     stems = [_stem(word) for word in words if word not in _words(SMALL_WORDS)] or [_stem(word) for word in words]
     if not stems:
@@ -23,7 +23,7 @@ def held_back(label: str, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _words(name: str) -> list[str]:
-    """Words of a name in snake_case or CamelCase, without numbers."""
+    """The words of a snake_case or CamelCase name, without digits."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return re.findall(r"[^\W\d_]+", apart.lower())
 

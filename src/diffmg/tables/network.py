@@ -1,4 +1,4 @@
-"""Tables become a network: nodes are numbered in the order of their ids, so the order of rows does not matter."""
+"""Builds a network from tables. Nodes are numbered by sorted id, so the order of rows does not matter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +20,13 @@ from diffmg.tables.reading import column, is_guessed, key_column
 EXAMPLES = 3
 Tables = Mapping[str, pa.Table]
 Encoders = Mapping[str, Any]
-"""Per node type a fitted encoder, as plain values."""
+"""Fitted encoder per node type, as plain values."""
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges of a relation by node number, with the rows of the table they come from."""
+    """Edges of a relation by node number, with the table rows they come from."""
 
     relation: Relation
     index: Ints
@@ -34,33 +34,33 @@ class Edges:
     rows: Ints
 
     def only(self, chosen: NDArray[np.bool_ | np.int64]) -> Self:
-        """Some of the edges, or all in another order."""
+        """A subset of the edges, or a permutation."""
         weight = None if self.weight is None else self.weight[chosen]
         return replace(self, index=self.index[:, chosen], weight=weight, rows=self.rows[chosen])
 
 
 @dataclass(frozen=True)
 class Network:
-    """What the tables hold, before it becomes a `HeteroGraph`; a task reads its labels and pairs from here."""
+    """Parsed tables, before they become a `HeteroGraph`; tasks read labels and pairs from here."""
 
     description: Description
     tables: Tables
     ids: Mapping[str, pa.Array]
-    """Per type, sorted."""
+    """Ids of each type in node order."""
     rows: Mapping[str, pa.Array]
-    """Per type with a table, the row of each node."""
+    """For each type with a table, the row of each node."""
     features: Mapping[str, Any]
     encoders: Mapping[str, FeatureEncoder]
     found: Mapping[str, Edges]
-    """Edges of each relation, as far as it has any."""
+    """Edges by relation; relations without edges are left out."""
     notes: tuple[str, ...]
 
     def count(self, node_type: str) -> int:
-        """Nodes of a type."""
+        """Number of nodes of a type."""
         return len(self.ids[node_type])
 
     def node_column(self, node_type: str, name: str) -> pa.ChunkedArray:
-        """A column of a type's table, a row per node in node order."""
+        """A column of a type's table, in node order."""
         table = self.tables[str(self.description.nodes[node_type].table)]
         return column(table, name, f"nodes {node_type!r}").take(self.rows[node_type])
 
@@ -72,12 +72,12 @@ class Network:
         return Relation(described.source[0], relation, described.target[0]), np.empty((2, 0), np.int64)
 
     def edge_column(self, relation: str, name: str) -> pa.ChunkedArray:
-        """A column of a relation's table, a row per edge."""
+        """A column of a relation's table, in edge order."""
         table = self.tables[self.description.relations[relation].table]
         return column(table, name, f"relation {relation!r}").take(pa.array(self.found[relation].rows))
 
     def graph(self, kept: Mapping[str, NDArray[np.bool_]], notes: Sequence[str] = ()) -> HeteroGraph:
-        """The network, of some relations only these edges; relations that say so get their reverse."""
+        """The network; `kept` masks the edges of some relations. Reverse relations are added as described."""
         edges = {name: e.only(kept[name]) if name in kept else e for name, e in self.found.items()}
         graph = HeteroGraph.build(
             {t: len(values) for t, values in self.ids.items()},
@@ -93,11 +93,11 @@ class Network:
 
 @dataclass(frozen=True)
 class _Keys:
-    """A column of ids."""
+    """Ids from one or more columns."""
 
     values: Any
     guessed: bool
-    """Whether whole numbers in it may as well be text."""
+    """Whether the type was guessed from text, so that integers may really be strings."""
 
     @classmethod
     def read(cls, table: pa.Table, names: Sequence[str], what: str) -> Self:
@@ -113,8 +113,8 @@ def build_network(
 ) -> Network:
     """Map all ids and encode all features; unknown ids are an error or dropped, as the description says.
 
-    `encoders` are those of a network that was read before: its columns are then encoded as they were there. Nodes are
-    numbered in the order of their ids, or else in that of the rows of their tables; encoders are fitted alike.
+    `encoders`, if given, are the fitted ones of another network and used instead of fitting new ones. Nodes are
+    numbered by id or else by table row; this does not affect fitted encoders.
     """
     ids: dict[str, _Keys] = {}
     rows, features, fitted, notes = {}, {}, {}, list[str]()
@@ -137,7 +137,7 @@ def build_network(
 
 
 def _encoder(node_type: str, description: Description, table: pa.Table, given: Encoders | None) -> FeatureEncoder:
-    """The encoder of a type's columns: fitted now, or the one that was fitted before."""
+    """The encoder of a type's columns: newly fitted, or the given one."""
     if given is not None:
         if node_type not in given:
             raise unknown("node type with a table, when the encoders were fitted:", node_type, given)
@@ -165,7 +165,7 @@ def _all_edges(description: Description, tables: Tables, ids: _Ids) -> tuple[dic
 
 
 def _ids(node_type: str, node: NodeTable, tables: Tables, description: Description) -> _Keys:
-    """Ids of a type in order: those of its table, or those that relations name."""
+    """Ids of a type: those of its table, or those that occur in relations."""
     if node.table is not None:
         table = tables[node.table]
         keys = _Keys.read(table, node.id or table.column_names[:1], f"nodes {node_type!r}")
@@ -208,7 +208,7 @@ def _edges(name: str, relation: RelationTable, table: pa.Table, ids: _Ids, drop:
 
 
 def _node_numbers(name: str, end: Sequence[str], table: pa.Table, ids: _Ids, drop: bool) -> tuple[Ints, list[str]]:
-    """For each row the number of the node it names, or -1 where it names none that is known."""
+    """The node number for each row, or -1 for missing and unknown ids."""
     node_type, *columns = end
     given = _Keys.read(table, columns, f"relation {name!r}")
     known, values = _in_one_type(f"{node_type} in relation {name!r}", [ids[node_type], given])
@@ -229,7 +229,7 @@ def _node_numbers(name: str, end: Sequence[str], table: pa.Table, ids: _Ids, dro
 
 
 def _in_one_type(what: str, columns: Sequence[_Keys]) -> list[Any]:
-    """The ids in one type. Whole numbers whose type was guessed are text if others are; else all must agree."""
+    """Cast ids to one type. Integers with a guessed type become text if others are text; else all must agree."""
     types = {c.values.type for c in columns if not pa.types.is_null(c.values.type)}
     guessed = all(c.guessed for c in columns if c.values.type == pa.int64())
     if guessed and types == {pa.int64(), pa.string()}:
@@ -243,7 +243,7 @@ def _in_one_type(what: str, columns: Sequence[_Keys]) -> list[Any]:
 
 
 def _repeated(graph: HeteroGraph, edges: Mapping[str, Edges]) -> list[str]:
-    """A note for each relation with rows that name an edge again."""
+    """A note for each relation with duplicate edges."""
     notes = []
     for name, e in edges.items():
         if count := e.index.shape[1] - graph.adjacency[e.relation].nnz:

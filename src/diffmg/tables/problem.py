@@ -1,4 +1,4 @@
-"""A description and its tables become a problem: the network, and the task on it."""
+"""Builds a problem, the network and its task, from a description and its tables."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from diffmg.tasks.problem import Problem
 
 
 def read_problem(path: Path | str) -> Problem:
-    """A problem from a TOML description; files are looked for beside it."""
+    """A problem from a TOML description; paths are relative to its folder."""
     description = read_description(Path(path))
     tables = read_tables(description, Path(path).parent)
     return replace(problem_from_tables(description, tables), source=Source(str(path)).located())
@@ -29,7 +29,7 @@ def read_graph(path: Path | str) -> HeteroGraph:
 
 
 def read_tables(description: Description, folder: Path) -> dict[str, pa.Table]:
-    """The tables that a description names: of its database, or files; both are looked for in `folder`."""
+    """The tables that a description names, from its database or files; paths are relative to `folder`."""
     if description.database is not None:
         from diffmg.tables.database import read_database
 
@@ -42,9 +42,9 @@ def read_tables(description: Description, folder: Path) -> dict[str, pa.Table]:
 def problem_from_tables(
     description: Description, tables: Mapping[str, Any], encoders: Mapping[str, Any] | None = None
 ) -> Problem:
-    """A problem from a description and the tables it names: anything that speaks Arrow, or mappings of columns.
+    """A problem from a description and the tables it names: Arrow-compatible or mappings of columns.
 
-    `encoders` are those of a network that was read before, where its columns shall be encoded as they were there.
+    `encoders`, if given, are the fitted ones of another network and used instead of fitting new ones.
     """
     arrow = {name: as_table(table, name) for name, table in tables.items()}
     if description.task is None:

@@ -1,4 +1,4 @@
-"""Tables from files and from anything that speaks Arrow."""
+"""Reads tables from files and Arrow-compatible objects."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,18 @@ from diffmg.core.arrow import as_column, plain
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 OTHERS = (",", ";", "\t", "|")
-"""Delimiters to look for where the head of a file has none of the usual ones."""
+"""Delimiters to try if the header does not contain the usual one."""
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 MAGIC = {".parquet": b"PAR1", ".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
 MAGIC |= {".xlsx": b"PK\x03\x04", ".sqlite": b"SQLi"}
 KEYS = ("string", "integer", "floating", "decimal", "boolean", "date", "timestamp", "null")
-"""What ids may be, in Arrow's words."""
+"""Arrow types allowed for ids."""
 GUESSED = {b"types": b"guessed"}
-"""Marks tables from text, whose columns have no types but those their values look like."""
+"""Metadata of tables read from text, whose column types are inferred."""
 
 
 def read_table(path: Path | str, encoding: str = "utf8") -> pa.Table:
-    """Read CSV, TSV or Parquet, packed or not, by the ending of the file's name."""
+    """Read CSV, TSV or Parquet, optionally compressed, by file extension."""
     path = Path(path)
     endings = [ending.lower() for ending in path.suffixes]
     packing = PACKED.get(endings.pop()) if endings and endings[-1] in PACKED else None
@@ -51,7 +51,7 @@ def read_table(path: Path | str, encoding: str = "utf8") -> pa.Table:
 
 
 def as_table(given: Any, what: str) -> pa.Table:
-    """Anything that speaks the Arrow stream protocol (pandas, polars, Arrow), or a mapping of columns, as a table."""
+    """A table from an object with the Arrow stream protocol (pandas, polars, Arrow) or a mapping of columns."""
     if isinstance(given, pa.Table):
         return _checked(given, what)
     if isinstance(given, Mapping):
@@ -66,14 +66,14 @@ def as_table(given: Any, what: str) -> pa.Table:
 
 
 def column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
-    """A column by name; an unknown one raises with the nearest."""
+    """A column by name; an unknown name raises an error that suggests the nearest."""
     if table.schema.get_field_index(name) < 0:
         raise unknown(f"column of {what}:", name, table.column_names)
     return table.column(name)
 
 
 def key_column(table: pa.Table, names: Sequence[str], what: str) -> pa.ChunkedArray:
-    """A column of ids; several columns become one text each row, joined by '/', missing where one of them is."""
+    """A column of ids; several columns are joined by '/' to text, missing if any of them is."""
     columns = [plain(column(table, name, what)) for name in names]
     for name, values in zip(names, columns, strict=True):
         if not any(getattr(pa.types, f"is_{kind}")(values.type) for kind in KEYS):
@@ -84,7 +84,7 @@ def key_column(table: pa.Table, names: Sequence[str], what: str) -> pa.ChunkedAr
 
 
 def first_bytes(path: Path, what: str, content: str) -> bytes:
-    """The first 16 bytes of a file that must be readable and not empty."""
+    """The first 16 bytes of a file, which must be readable and not empty."""
     try:
         with path.open("rb") as file:
             head = file.read(16)
@@ -96,7 +96,7 @@ def first_bytes(path: Path, what: str, content: str) -> bytes:
 
 
 def is_guessed(table: pa.Table) -> bool:
-    """Whether the table is from text, so that a column of whole numbers may as well be one of names."""
+    """Whether the table was read from text, so that integer columns may really be strings."""
     return GUESSED.items() <= (table.schema.metadata or {}).items()
 
 
@@ -105,20 +105,20 @@ def _checked(table: pa.Table, what: str) -> pa.Table:
     if double:
         raise DiffmgError(f"every column of {what} must have a name of its own, but got {double} more than once")
     for i, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):  # views cannot be taken by row
+        if pa.types.is_string_view(field.type):  # views do not support `take`
             table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
-        elif "view" in str(field.type) and not pa.types.is_dictionary(field.type):  # nor lists or structs of them
+        elif "view" in str(field.type) and not pa.types.is_dictionary(field.type):  # nor do lists or structs of them
             table = table.set_column(i, field.name, pa.chunked_array([pa.array(table.column(i).to_pylist())]))
     return table
 
 
 def _read_text(path: Path, packing: str | None, usual: str, encoding: str) -> pa.Table:
-    """A table from text; columns have the types their values look like, but no value is changed by that."""
+    """A table from text; column types are inferred, unless that would change a value."""
     delimiter = _delimiter(path, packing, usual, encoding)
     parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
     def read(**given: Any) -> pa.Table:
-        """Read with these options of conversion."""
+        """Read with these conversion options."""
         convert = csv.ConvertOptions(strings_can_be_null=True, **given)
         with pa.input_stream(str(path), compression=packing) as stream:
             return csv.read_csv(stream, csv.ReadOptions(encoding=encoding), parsing, convert)
@@ -136,9 +136,9 @@ def _read_text(path: Path, packing: str | None, usual: str, encoding: str) -> pa
 
 
 def _codes(table: pa.Table) -> dict[str, str]:
-    """Columns of numbers that may be codes, with the pattern of those that would be changed by being numbers.
+    """Numeric columns that may be codes, with a pattern for values that numbers cannot represent exactly.
 
-    Codes such as 007 would lose their zeros, and those of twenty digits the last few.
+    Codes such as 007 would lose their leading zeros, and codes of twenty digits their last digits.
     """
     patterns = {}
     for field in table.schema:
@@ -150,14 +150,14 @@ def _codes(table: pa.Table) -> dict[str, str]:
 
 
 def _delimiter(path: Path, packing: str | None, usual: str, encoding: str) -> str:
-    """The usual one, or another one where only that stands in the head."""
+    """The usual delimiter, or another one if the header has only that."""
     with pa.input_stream(str(path), compression=packing) as stream:
         head = stream.read(2**16).decode(encoding, errors="replace").partition("\n")[0]
     return usual if usual in head else next((d for d in OTHERS if d in head), usual)
 
 
 def _check_content(path: Path) -> None:
-    """The first bytes must agree with the ending."""
+    """The first bytes must match the file extension."""
     if not path.exists():
         raise DiffmgError(f"a table must be a file, but got none at {str(path)!r}")
     head = first_bytes(path, "a table", "a head and rows")[:4]

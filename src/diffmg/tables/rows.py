@@ -1,4 +1,4 @@
-"""Rows of a database: what is asked for, before a time, and what comes back, in bulk as Arrow, by declared kind."""
+"""Queries rows of a database, up to a time, and returns them as Arrow tables with the declared kinds."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Tables = Mapping[str, DatabaseTable]
 Times = Mapping[str, str]
-"""Per column of a table, the time before which rows are read."""
+"""Maps columns of a table to the time before which rows are read."""
 CHUNK = 50_000
-"""Rows that are held as Python values at a time."""
+"""Rows held as Python values at a time."""
 MOMENT = pa.timestamp("us")
 MOMENTS = ((MOMENT,), (pa.timestamp("us", "UTC"), MOMENT))
 CASTS: dict[Kind, tuple[tuple[pa.DataType, ...], ...]] = {
@@ -34,13 +34,13 @@ CASTS: dict[Kind, tuple[tuple[pa.DataType, ...], ...]] = {
     "moment": MOMENTS,
     "text": ((pa.string(),),),
 }
-"""Ways to the type of a kind, the first that works."""
+"""Chains of casts to the type of a kind; the first that works is used."""
 
 
 def select_rows(
     connection: Connection, table: DatabaseTable, columns: Sequence[str], tables: Tables, times: Times
 ) -> Select[Any]:
-    """Columns of the rows of a table; `KEY.COLUMN` is a column of the row that the foreign key KEY refers to."""
+    """Select columns of a table; `KEY.COLUMN` is a column of the row that the foreign key KEY refers to."""
     import sqlalchemy as sa
 
     source = _source(table)
@@ -56,7 +56,7 @@ def select_rows(
 
 
 def has_rows(connection: Connection, table: DatabaseTable, keys: Sequence[str], times: Times) -> bool:
-    """Whether any row before the times has all the keys."""
+    """Whether any row before the times has no NULL in `keys`."""
     import sqlalchemy as sa
 
     source = _source(table)
@@ -66,7 +66,7 @@ def has_rows(connection: Connection, table: DatabaseTable, keys: Sequence[str], 
 
 
 def kind_of(table: DatabaseTable, name: str, tables: Tables) -> Kind:
-    """The kind of a column, also of `KEY.COLUMN`; an unknown one raises with the nearest."""
+    """The kind of a column or `KEY.COLUMN`; an unknown name raises an error that suggests the nearest."""
     if name in table.columns:
         return table.columns[name]
     key, column = _referred(table, name, tables)
@@ -74,13 +74,13 @@ def kind_of(table: DatabaseTable, name: str, tables: Tables) -> Kind:
 
 
 def split_name(name: str, tables: Tables) -> tuple[str, str] | None:
-    """Table and column of `TABLE.COLUMN`, either of which may have dots; None where there is no such table."""
+    """Table and column of `TABLE.COLUMN`, both of which may contain dots; None if there is no such table."""
     places = [i for i, letter in enumerate(name) if letter == "."]
     return next(((name[:i], name[i + 1 :]) for i in places if name[:i] in tables), None)
 
 
 def times_of(as_of: Times, tables: Tables) -> dict[str, dict[str, str]]:
-    """Per table, its columns with a time: `TABLE.COLUMN` is one, `COLUMN` that of every table that has it."""
+    """Columns with a time, by table; a bare `COLUMN` applies to every table that has it."""
     times: dict[str, dict[str, str]] = {}
     for name, time in as_of.items():
         place = split_name(name, tables)
@@ -111,7 +111,7 @@ def _referred(table: DatabaseTable, name: str, tables: Tables) -> tuple[ForeignK
 
 
 def _before(connection: Connection, table: DatabaseTable, source: Any, times: Times) -> list[ColumnElement[bool]]:
-    """The conditions that keep rows before a time; rows without a time are not known to be."""
+    """Conditions for rows before the times; rows without a time are excluded."""
     import sqlalchemy as sa
 
     conditions: list[ColumnElement[bool]] = []
@@ -140,7 +140,7 @@ def _limit(what: str, kind: Kind, time: str) -> str | float:
 
 
 def _moment(time: str) -> datetime:
-    """A time without a zone is in UTC."""
+    """Parse a time as naive UTC; without a time zone, UTC is assumed."""
     try:
         moment = datetime.fromisoformat(time)
     except ValueError as error:
@@ -149,20 +149,20 @@ def _moment(time: str) -> datetime:
 
 
 def read_rows(connection: Connection, statement: Select[Any], names: Sequence[str], kinds: Sequence[Kind]) -> pa.Table:
-    """What a statement selects, its columns by name and kind."""
+    """The result of a statement, with these column names and kinds."""
     native = connection.dialect.name == "duckdb"
     arrays = _native(connection, statement) if native else _chunked(connection, statement, kinds)
     return pa.table([canonical(a, kind) for a, kind in zip(arrays, kinds, strict=True)], names=list(names))
 
 
 def canonical(values: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
-    """Values as the type of their kind; those that are of another kind in truth stay what they are."""
+    """Cast values to the type of their kind; values that do not fit it are left unchanged."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_timestamp(values.type) and values.type.tz:
         values = values.cast(MOMENT)
     if pa.types.is_decimal(values.type):
-        values = values.cast(pa.string())  # from where the nearest float is found, as drivers do
+        values = values.cast(pa.string())  # parsed to the nearest float, as drivers do
     if pa.types.is_binary(values.type):
         return pa.chunked_array([_texts(chunk.to_pylist()) for chunk in values.chunks], pa.string())
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
@@ -177,7 +177,7 @@ def canonical(values: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
 
 
 def _native(connection: Connection, statement: Select[Any]) -> list[pa.ChunkedArray]:
-    """DuckDB speaks Arrow."""
+    """DuckDB returns Arrow natively."""
     compiled = statement.compile(dialect=connection.dialect)
     given = [compiled.params[name] for name in getattr(compiled, "positiontup", None) or ()]
     relation = connection.connection.driver_connection.sql(str(compiled), params=given)  # type: ignore[union-attr]
@@ -185,7 +185,7 @@ def _native(connection: Connection, statement: Select[Any]) -> list[pa.ChunkedAr
 
 
 def _chunked(connection: Connection, statement: Select[Any], kinds: Sequence[Kind]) -> list[pa.ChunkedArray]:
-    """Rows in chunks, turned to columns."""
+    """Fetch rows in chunks and transpose them to columns."""
     result = connection.execute(statement, execution_options={"stream_results": True, "yield_per": CHUNK})
     chunks: list[list[pa.Array]] = [[] for _ in kinds]
     for rows in result.partitions():
@@ -210,7 +210,7 @@ def _texts(values: Sequence[Any]) -> pa.Array:
 
 
 def _joined(chunks: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Chunks of one type: SQLite may hold any value in any column."""
+    """Concatenate chunks in a common type: SQLite allows any value in any column."""
     types = {chunk.type for chunk in chunks} - {pa.null()}
     mixed = pa.float64() if all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in types) else pa.string()
     common = mixed if len(types) > 1 else next(iter(types), pa.null())

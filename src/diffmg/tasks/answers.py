@@ -51,13 +51,13 @@ class Answers:
         return pl.from_arrow(self.to_arrow())
 
     def frame(self) -> Any:
-        """As a data frame of pandas, or else of polars, or else an Arrow table: the first that is installed."""
+        """As a pandas data frame, else a polars one, else an Arrow table: the first that is installed."""
         if find_spec("pandas"):
             return self.to_pandas()
         return self.to_polars() if find_spec("polars") else self.to_arrow()
 
     def to_csv(self) -> str:
-        """As CSV text; numbers that are no ids or ranks have six digits after the point."""
+        """As CSV text, with floats to six decimal places."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
@@ -71,7 +71,7 @@ class Answers:
 
 
 def inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each old node went when node j became what was node `order[j]`."""
+    """The inverse permutation: the new number of each old node, where new node j was node `order[j]`."""
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
     return places

@@ -23,7 +23,7 @@ NAMES: dict[str, Part] = {
     "test": "test",
     "testing": "test",
 }
-"""What a part may be called in a column."""
+"""Accepted names of the parts in a split column."""
 
 
 def class_numbers(values: pa.ChunkedArray, what: str, classes: Sequence[Any] | None = None) -> tuple[Ints, list[Any]]:
@@ -40,27 +40,27 @@ def class_numbers(values: pa.ChunkedArray, what: str, classes: Sequence[Any] | N
         raise DiffmgError(f"{what} must have two or more classes, but got {found} in {known} rows")
     if len(found) > 100 and len(found) > known / 5:
         raise DiffmgError(f"{what} must be classes, but got {len(found)} different values in {known} rows")
-    strange = [name for name in found if name not in names]
-    if strange:
-        raise DiffmgError(f"{what} must be one of {names}, but got {strange[:3]}")
+    unexpected = [name for name in found if name not in names]
+    if unexpected:
+        raise DiffmgError(f"{what} must be one of {names}, but got {unexpected[:3]}")
     return np.asarray(codes, np.int64), names
 
 
 def split_numbers(values: pa.ChunkedArray, what: str) -> dict[Part, Ints]:
-    """The rows of each part, from a column that says train, val or test; rows that say nothing are in no part."""
+    """The rows of each part, from a column of train, val or test; rows with an empty value are in no part."""
     values = plain(values)
     texts = ["" if v is None else str(v).strip() for v in values.to_pylist()]
-    strange = sorted({t for t in texts if t and t.lower() not in NAMES})
-    if strange:
-        raise DiffmgError(f"{what} must say train, val, test or nothing, but got {strange[:3]}")
+    unexpected = sorted({t for t in texts if t and t.lower() not in NAMES})
+    if unexpected:
+        raise DiffmgError(f"{what} must say train, val, test or nothing, but got {unexpected[:3]}")
     parts = np.array([NAMES[t.lower()] if t else "" for t in texts])
     return {part: np.flatnonzero(parts == part) for part in PARTS}
 
 
 def random_split(labels: Ints, shares: Shares, seed: int) -> dict[Part, Ints]:
-    """Rows per part, each class divided by the shares; rows with label -1 are in none.
+    """Draw a stratified split: rows per part, each class divided by `shares`; rows with label -1 are left out.
 
-    A class with few rows has one in each part that has a share, in train first.
+    A class with few rows gets one row in each part with a positive share, train first.
     """
     if len(shares) != 3 or min(shares[:2]) <= 0 or shares[2] < 0 or sum(shares) > 1 + 1e-9:
         raise DiffmgError(f"shares must be train > 0, val > 0 and test >= 0 with a sum of at most 1, but got {shares}")
@@ -70,17 +70,17 @@ def random_split(labels: Ints, shares: Shares, seed: int) -> dict[Part, Ints]:
     part = np.full(len(labels), -1)
     for label in np.unique(labels[labels >= 0]):
         rows = rng.permutation(np.flatnonzero(labels == label))
-        part[rows] = np.searchsorted(_cuts(len(rows), shares), np.arange(len(rows)), side="right")
+        part[rows] = np.searchsorted(_boundaries(len(rows), shares), np.arange(len(rows)), side="right")
     return {name: np.flatnonzero(part == number) for number, name in enumerate(PARTS)}
 
 
-def _cuts(count: int, shares: Shares) -> list[int]:
-    """Where train, val and test end among so many rows."""
-    cuts: list[int] = []
-    end, wanted = 0, [int(share > 0) for share in shares]
+def _boundaries(count: int, shares: Shares) -> list[int]:
+    """The ends of train, val and test among `count` rows."""
+    boundaries: list[int] = []
+    end, minimum = 0, [int(share > 0) for share in shares]
     for i, total in enumerate(np.cumsum(shares)):
-        at_most = count - sum(wanted[i + 1 :])
-        at_least = min(end + wanted[i], count)
+        at_most = count - sum(minimum[i + 1 :])
+        at_least = min(end + minimum[i], count)
         end = max(min(round(total * count), at_most), at_least)
-        cuts.append(end)
-    return cuts
+        boundaries.append(end)
+    return boundaries

@@ -1,4 +1,4 @@
-"""Scores, computed where the tensors are; each returns a tensor of one number."""
+"""Metrics, computed on the tensors' device; each returns a scalar tensor."""
 
 import numpy as np
 import torch
@@ -6,13 +6,13 @@ from torch import Tensor
 
 
 def accuracy(predicted: Tensor, true: Tensor) -> Tensor:
-    """Share of rows that are right; with several labels a row (n, C), all of them must be."""
+    """Share of correct rows; with several labels per row (n, C), all of them must be correct."""
     right = predicted == true
     return (right if right.ndim == 1 else right.all(dim=1)).float().mean()
 
 
 def macro_f1(predicted: Tensor, true: Tensor, classes: int) -> Tensor:
-    """Mean of the classes' F1. Of class numbers (n,), classes in neither input are left out, as scikit-learn does."""
+    """Mean F1 over classes. For class numbers (n,), classes in neither input are left out, as in scikit-learn."""
     hits, misses = _counts(predicted, true, classes)
     f1 = 2 * hits / (2 * hits + misses).clamp(min=1)
     if predicted.ndim == 2:
@@ -22,7 +22,7 @@ def macro_f1(predicted: Tensor, true: Tensor, classes: int) -> Tensor:
 
 
 def micro_f1(predicted: Tensor, true: Tensor, classes: int) -> Tensor:
-    """F1 over all decisions together."""
+    """F1 pooled over all decisions."""
     hits, misses = _counts(predicted, true, classes)
     return 2 * hits.sum() / (2 * hits + misses).sum().clamp(min=1)
 
@@ -43,15 +43,15 @@ def auc(scores: Tensor, labels: Tensor) -> Tensor:
 
 
 def auc_of(positive: Tensor, negative: Tensor) -> Tensor:
-    """The share of (positive, negative) in which the positive scores higher; ties count half."""
+    """The share of (positive, negative) pairs in which the positive scores higher; ties count half."""
     high, low = _sorted(positive), _sorted(negative)
     below = torch.searchsorted(low, high, right=False) + torch.searchsorted(low, high, right=True)
-    area = below.double().sum() / (2 * len(high) * len(low))  # 0 / 0, which is no number, where one side is empty
+    area = below.double().sum() / (2 * len(high) * len(low))  # 0 / 0 = NaN if one side is empty
     return torch.where(positive.isnan().any() | negative.isnan().any(), torch.nan, area)
 
 
 def _sorted(values: Tensor) -> Tensor:
-    """Ascending; numpy's sort is several times faster on a CPU than torch's, which also finds the order."""
+    """Ascending; on a CPU numpy's sort is several times faster than torch's, which also returns the indices."""
     values = values.detach()
     return torch.from_numpy(np.sort(values.numpy())) if values.is_cpu else values.sort().values
 
@@ -62,11 +62,11 @@ def average_precision(scores: Tensor, labels: Tensor) -> Tensor:
     hits = labels[order].double().cumsum(0)
     last = torch.searchsorted(ordered, ordered, right=True) - 1
     precision = hits[last] / (last + 1)
-    return _nan_if_any_is(scores, (precision * labels[order]).sum() / hits[-1])
+    return _nan_if_any_nan(scores, (precision * labels[order]).sum() / hits[-1])
 
 
-def _nan_if_any_is(scores: Tensor, value: Tensor) -> Tensor:
-    """Scores that are no numbers have no order: a model that diverged must not look good."""
+def _nan_if_any_nan(scores: Tensor, value: Tensor) -> Tensor:
+    """NaN scores have no order: a model that diverged must not look good."""
     return torch.where(scores.isnan().any(), torch.nan, value)
 
 

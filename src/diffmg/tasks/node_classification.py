@@ -68,8 +68,8 @@ class ClassificationSpec(TaskSpec):
 
     def columns(self, description: Description) -> dict[str, set[str]]:
         """Labels, split, and what would tell the label."""
-        own = {*self.label, *self.held_back, *([self.split] if self.split else [])}
-        return {str(description.table_of(self.target)): own}
+        columns = {*self.label, *self.held_back, *([self.split] if self.split else [])}
+        return {str(description.table_of(self.target)): columns}
 
     def read(self, tables: Network) -> Reading:
         """Labels and split, from columns or drawn by id."""
@@ -194,7 +194,7 @@ class NodeClassification(Task):
         return len(self.parts[part])
 
     def check(self, graph: HeteroGraph) -> None:
-        """The labelled type must be there, with as many nodes as labels."""
+        """The labelled type must exist, with as many nodes as labels."""
         graph.schema.check_type(self.target)
         if graph.num_nodes[self.target] != len(self.labels):
             raise DiffmgError(
@@ -203,7 +203,7 @@ class NodeClassification(Task):
             )
 
     def to(self, device: torch.device | str) -> NodeClassification:
-        """The same task with its tensors elsewhere."""
+        """The same task with its tensors on another device."""
         parts = {part: index.to(device) for part, index in self.parts.items()}
         return replace(self, labels=self.labels.to(device), parts=parts)
 
@@ -226,7 +226,7 @@ class NodeClassification(Task):
             "micro_f1": micro_f1(predicted, true, self.outputs),
             "accuracy": accuracy(predicted, true),
         }
-        diverged = logits.isnan().any()  # a model that diverged must not look good
+        diverged = logits.isnan().any()  # a model that diverged must not score well
         return {name: torch.where(diverged, torch.nan, score) for name, score in scores.items()}
 
     def decide(self, logits: Tensor) -> Tensor:
@@ -250,9 +250,9 @@ class NodeClassification(Task):
             words = np.array([" ".join(map(str, names[row > 0])) for row in decided], dtype=object)
         else:
             words = names[decided]
-        chances = self.probabilities(logits).numpy(force=True)
+        probabilities = self.probabilities(logits).numpy(force=True)
         return Answers(
-            {self.target: known, "class": words} | {f"p({c})": p for c, p in zip(names, chances.T, strict=True)}
+            {self.target: known, "class": words} | {f"p({c})": p for c, p in zip(names, probabilities.T, strict=True)}
         )
 
     def counts(self) -> dict[str, dict[str, int]]:
@@ -266,11 +266,11 @@ class NodeClassification(Task):
 
     def digests(self, order: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
         """Classes, labels, and each part of the split."""
-        labels, own = self.labels.numpy(force=True), order.get(self.target)
-        places = np.arange(len(labels)) if own is None else inverse(own)
+        labels, perm = self.labels.numpy(force=True), order.get(self.target)
+        places = np.arange(len(labels)) if perm is None else inverse(perm)
         found = {"task": f"classification of {self.target}", "metric": self.metric}
         found["classes"] = ", ".join(map(str, self.classes))
-        found["labels"] = f"{int((labels >= 0).sum())} labels #{fingerprint(labels if own is None else labels[own])}"
+        found["labels"] = f"{int((labels >= 0).sum())} labels #{fingerprint(labels if perm is None else labels[perm])}"
         for part, index in self.parts.items():
             found[f"split, {part}"] = f"{len(index)} nodes #{fingerprint(np.sort(places[index.numpy(force=True)]))}"
         return found
@@ -302,7 +302,7 @@ class NodeClassification(Task):
         return ClassificationSpec(self.target, tuple(columns), "split", metric=self.metric, classes=tuple(classes))
 
     def with_other_test_labels(self) -> NodeClassification:
-        """Every test node has the next class."""
+        """The same task with every test label changed to the next class."""
         labels = self.labels.clone()
         labels[self.parts["test"]] = (labels[self.parts["test"]] + 1) % max(2, 1 if self.multilabel else self.outputs)
         return replace(self, labels=labels)

@@ -1,4 +1,4 @@
-"""Pairs of rows: their dot products, with a gradient made of sparse products, and their labels."""
+"""Pairs of rows: their dot products, whose gradient is two sparse products, and their labels."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from diffmg.tasks.metrics import auc_of
 
 @dataclass(frozen=True)
 class Pairs:
-    """A list of (left row, right row), sorted by left, with what its transpose needs.
+    """A list of (left row, right row), sorted by left, with the CSR pointers of the matrix and its transpose.
 
     Scores are a dense product sampled at the pairs. Their gradient is `S(g) @ right` and `S(g)^T @ left`, where S(g) is
-    the sparse matrix with g at the pairs: no scattered sums, so it is fast, and the same in every run.
+    the sparse matrix with g at the pairs: no scatter-add, so it is fast and deterministic.
     """
 
     left: Tensor
@@ -42,7 +42,7 @@ class Pairs:
         return cls(*(torch.from_numpy(np.ascontiguousarray(table)) for table in tables)), order
 
     def to(self, device: torch.device | str) -> Pairs:
-        """The same pairs elsewhere."""
+        """The same pairs on another device."""
         return Pairs(*(getattr(self, f.name).to(device) for f in fields(self)))
 
     def scores(self, left: Tensor, right: Tensor) -> Tensor:
@@ -57,20 +57,20 @@ class _Scores(torch.autograd.Function):
         ctx.save_for_backward(left, right)
         ctx.pairs = pairs
         shape = (len(left), len(right))
-        blank = torch.zeros(len(pairs.left), dtype=left.dtype, device=left.device)
-        places = torch.sparse_csr_tensor(pairs.left_pointer, pairs.right, blank, shape, check_invariants=False)
-        scores: Tensor = torch.sparse.sampled_addmm(places, left, right.T, beta=0.0).values()
+        zeros = torch.zeros(len(pairs.left), dtype=left.dtype, device=left.device)
+        pattern = torch.sparse_csr_tensor(pairs.left_pointer, pairs.right, zeros, shape, check_invariants=False)
+        scores: Tensor = torch.sparse.sampled_addmm(pattern, left, right.T, beta=0.0).values()
         return scores
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None]:
         (left, right), pairs, g = ctx.saved_tensors, ctx.pairs, grad_outputs[0].contiguous()
         shape = (len(left), len(right))
-        spread = torch.sparse_csr_tensor(pairs.left_pointer, pairs.right, g, shape, check_invariants=False)
-        back = torch.sparse_csr_tensor(
+        gradient = torch.sparse_csr_tensor(pairs.left_pointer, pairs.right, g, shape, check_invariants=False)
+        transposed = torch.sparse_csr_tensor(
             pairs.right_pointer, pairs.left_by_right, g[pairs.by_right], shape[::-1], check_invariants=False
         )
-        return spread @ right, back @ left, None
+        return gradient @ right, transposed @ left, None
 
 
 def _pointer(rows: NDArray[np.int32], count: int) -> NDArray[np.int32]:
@@ -79,7 +79,7 @@ def _pointer(rows: NDArray[np.int32], count: int) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Pairs of one part with their labels, 1 or 0, and what the loss and the scores need of them."""
+    """Pairs of one part with their labels, 1 or 0, and what the loss and the metrics need."""
 
     pairs: Pairs
     labels: Tensor
@@ -89,7 +89,7 @@ class Labelled:
     """One over the number of pairs with the same label."""
     positive: Tensor
     negative: Tensor
-    """Which pairs these are."""
+    """The indices of the positive and of the negative pairs."""
 
     @classmethod
     def build(cls, rows: tuple[NDArray[np.int64], ...], shape: tuple[int, int]) -> Labelled:
@@ -106,7 +106,7 @@ class Labelled:
         return cls(pairs, labels, 2 * labels - 1, shares, positive, negative)
 
     def to(self, device: torch.device | str) -> Labelled:
-        """The same elsewhere."""
+        """The same pairs and labels on another device."""
         return Labelled(*(getattr(self, f.name).to(device) for f in fields(self)))
 
     def auc(self, scores: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ def means(
     codes, place = np.unique(pairs[:, 0] * shape[1] + pairs[:, 1], return_inverse=True)
     if len(codes) == len(pairs):
         return pairs, stars
-    order = np.lexsort((stars, place))  # sums of equal numbers in equal order are equal to the bit
+    order = np.lexsort((stars, place))  # a fixed order of summation makes the means bit-identical
     totals = np.bincount(place[order], stars[order])
     return np.stack(np.divmod(codes, shape[1]), axis=1), totals / np.bincount(place)
 

@@ -21,29 +21,29 @@ class Problem:
     graph: HeteroGraph
     task: Task
     source: Source = field(default_factory=Source)
-    """Where it was read from; nameless where it was built in Python."""
+    """Where it was read from; without a name if it was built in Python."""
 
     def __post_init__(self) -> None:
         self.task.check(self.graph)
 
     def to(self, device: torch.device | str, engine: Engine | None = None) -> Problem:
         """The same problem on another device, or with other switches of the engine."""
-        there = self
+        moved = self
         if self.graph.device.type != torch.device(device).type:
-            there = replace(self, graph=self.graph.to(device), task=self.task.to(device))
-        if engine is None or engine == there.graph.engine:
-            return there
-        return replace(there, graph=replace(there.graph, engine=engine))
+            moved = replace(self, graph=self.graph.to(device), task=self.task.to(device))
+        if engine is None or engine == moved.graph.engine:
+            return moved
+        return replace(moved, graph=replace(moved.graph, engine=engine))
 
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> Problem:
-        """The same problem with its nodes in another order: node j of a type is what was node `orders[type][j]`."""
+        """The same problem with its nodes in another order: node j of a type was node `orders[type][j]`."""
         return replace(self, graph=self.graph.permuted(orders), task=self.task.permuted(orders)) if orders else self
 
     def __repr__(self) -> str:
         return f"Problem({self.task.describe()}\n  on {self.graph!r})"
 
     def arranged(self, metagraphs: Sequence[MetaGraph]) -> tuple[MetaGraph, ...]:
-        """The meta graphs in the order of the task's target types, one for each, all of them fitting the network."""
+        """The meta graphs in the order of the task's target types, one for each, checked against the network."""
         by_target = {m.target: check_fits(m, self.graph.schema) for m in metagraphs}
         targets = self.task.target_types
         if len(metagraphs) != len(targets) or set(by_target) != set(targets):

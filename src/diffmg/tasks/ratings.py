@@ -1,6 +1,6 @@
 """The paper's protocol: ratings become the edges of the network and the pairs of a recommendation task.
 
-Of the pairs that were liked, one half is observed: these alone are edges. The other half are the positive pairs, cut
+Of the pairs that were liked, one half is observed: these alone are edges. The other half are the positive pairs, split
 3:1:1 into parts. Each part has as many negative pairs: those rated but not liked, filled up with pairs never rated.
 """
 
@@ -21,7 +21,7 @@ LIKED = 3.0
 
 @dataclass(frozen=True)
 class Ratings:
-    """Rated pairs, by user and then by item, each of them once."""
+    """Rated pairs, sorted by user and item, without duplicates."""
 
     pairs: Ints
     """Rows (user, item), counted from 0."""
@@ -31,7 +31,7 @@ class Ratings:
 
     @classmethod
     def build(cls, pairs: ArrayLike, stars: ArrayLike, shape: tuple[int, int]) -> Ratings:
-        """Put rows (user, item) in order; of a pair rated twice the first rating counts."""
+        """Sort rows (user, item); the first rating counts if a pair is rated twice."""
         rows = np.asarray(pairs, np.int64).reshape(-1, 2)
         outside = (rows < 0) | (rows >= np.asarray(shape))
         if outside.any():
@@ -43,7 +43,7 @@ class Ratings:
         return cls(rows[first_of], np.asarray(stars, np.float64)[first_of], shape)
 
     def unrated(self, ranks: Ints) -> Ints:
-        """The pairs never rated that have these places in the order of all such pairs."""
+        """The pairs with these ranks among all unrated pairs, sorted by user and item."""
         rated = self.pairs[:, 0] * self.shape[1] + self.pairs[:, 1]
         before = rated - np.arange(len(rated))
         codes = ranks + np.searchsorted(before, ranks, side="right")
@@ -56,7 +56,7 @@ class Ratings:
 
 
 def fresh_split(ratings: Ratings, seed: int, liked: float = LIKED) -> dict[str, NDArray[np.int32]]:
-    """A split of one's own: arrays `observed`, `pos_PART` and `neg_PART` of rows (user, item)."""
+    """A new random split: arrays `observed`, `pos_PART` and `neg_PART` of rows (user, item)."""
     rng = np.random.default_rng(seed)
     return split_ratings(ratings, rng, rng, liked)
 
@@ -72,16 +72,16 @@ def split_ratings(
     for_positives.shuffle(supervised)
     count = len(supervised)
     negatives = _negatives(ratings, count, for_negatives, liked)
-    cuts = [int(count * 0.6), int(count * 0.8)]
+    boundaries = [int(count * 0.6), int(count * 0.8)]
     split = {"observed": chosen[observed]}
     for sign, pairs in (("pos", chosen[supervised]), ("neg", negatives)):
-        for part, rows in zip(("train", "val", "test"), np.split(pairs, cuts), strict=True):
+        for part, rows in zip(("train", "val", "test"), np.split(pairs, boundaries), strict=True):
             split[f"{sign}_{part}"] = rows
     return {key: rows.astype(np.int32) for key, rows in split.items()}
 
 
 def _negatives(ratings: Ratings, count: int, rng: Random, liked: float) -> Ints:
-    """`count` pairs in random order."""
+    """`count` negative pairs in random order."""
     low = ratings.pairs[ratings.stars <= liked]
     if count > len(low):
         ranks = _distinct(rng, ratings.num_unrated, count - len(low))
@@ -92,7 +92,7 @@ def _negatives(ratings: Ratings, count: int, rng: Random, liked: float) -> Ints:
 
 
 def _distinct(rng: Random, below: int, count: int) -> Ints:
-    """`count` different numbers; the authors shuffled all of them, which takes seconds and a gigabyte on Yelp."""
+    """`count` distinct numbers; the authors shuffled all of them, which takes seconds and a gigabyte on Yelp."""
     if count > below:
         raise DiffmgError(f"there must be enough pairs never rated to fill up negatives ({count}), but got {below}")
     if isinstance(rng, np.random.Generator):

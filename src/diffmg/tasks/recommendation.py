@@ -96,7 +96,7 @@ class RecommendationSpec(TaskSpec):
         return [f"task: recommend along {self.relation}{rating}; seed {self.seed}"]
 
     def _stars(self, tables: Network, count: int) -> NDArray[np.float64]:
-        """The rating of each row, NaN where there is none; without a column of them every row is liked."""
+        """The rating of each row, NaN where there is none; without a rating column every row is liked."""
         if self.rating is None:
             return np.full(count, np.inf)
         values = tables.edge_column(self.relation, self.rating)
@@ -118,9 +118,9 @@ class RecommendationSpec(TaskSpec):
         rest, liked = np.ones(len(pairs), bool), stars > self.liked
         split: dict[str, NDArray[Any]] = {}
         for part, rows in parts.items():
-            there = np.isin(np.arange(len(pairs)), rows)
-            split |= {f"pos_{part}": pairs[there & liked], f"neg_{part}": pairs[there & ~liked]}
-            rest &= ~there
+            in_part = np.isin(np.arange(len(pairs)), rows)
+            split |= {f"pos_{part}": pairs[in_part & liked], f"neg_{part}": pairs[in_part & ~liked]}
+            rest &= ~in_part
         return split | {"observed": pairs[rest & liked]}
 
 
@@ -134,7 +134,7 @@ class Recommendation(Task):
     shape: tuple[int, int]
     parts: Mapping[Part, Labelled]
     seen: sp.csr_matrix
-    """Items each user is known to have chosen before any part: never recommended, never counted as found."""
+    """Items each user is known to have chosen before any part: never recommended, never counted as a hit."""
     exempt: tuple[str, ...] = ()
     """Names of relations that may link a supervised pair, since they are known before the pair is decided."""
     metric: str = "auc"
@@ -193,7 +193,7 @@ class Recommendation(Task):
 
     @property
     def outputs(self) -> int:
-        """No head: the towers' representations are compared as they are."""
+        """0: there is no head, the towers' representations are compared directly."""
         return 0
 
     def size(self, part: Part) -> int:
@@ -201,7 +201,7 @@ class Recommendation(Task):
         return len(self.parts[part].labels)
 
     def check(self, graph: HeteroGraph) -> None:
-        """Both types must be there, and no supervised pair may be an edge, in either direction."""
+        """Both types must exist, and no supervised pair may be an edge, in either direction."""
         for node_type, count in zip(self.target_types, self.shape, strict=True):
             if graph.num_nodes[graph.schema.check_type(node_type)] != count:
                 raise DiffmgError(f"the task is for {count} {node_type!r} nodes, but got {graph.num_nodes[node_type]}")
@@ -211,17 +211,17 @@ class Recommendation(Task):
             if {relation.source, relation.target} != {self.user, self.item} or relation.name in self.exempt:
                 continue
             ends = (users, items) if relation.source == self.user else (items, users)
-            there = graph.has_edges(relation, *ends)
-            if there.any():
-                first = int(np.flatnonzero(there)[0])
+            leaked = graph.has_edges(relation, *ends)
+            if leaked.any():
+                first = int(np.flatnonzero(leaked)[0])
                 raise DiffmgError(
-                    f"a supervised pair must not be an edge, or its answer leaks, but got {int(there.sum())} pairs in "
+                    f"a supervised pair must not be an edge, or its answer leaks, but got {int(leaked.sum())} pairs in "
                     f"'{relation}', such as ({users[first]}, {items[first]}); remove them in both directions, or name "
                     "the relation in `exempt` if it is known before the pair is decided"
                 )
 
     def to(self, device: torch.device | str) -> Recommendation:
-        """The same task with its tensors elsewhere."""
+        """The same task with its tensors on another device."""
         return replace(self, parts={p: part.to(device) for p, part in self.parts.items()})
 
     def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
@@ -238,15 +238,15 @@ class Recommendation(Task):
         return {"auc": labelled.auc(scores), "average_precision": average_precision(scores, labelled.labels)}
 
     def evaluate(self, outputs: tuple[Tensor, ...], part: Part) -> tuple[Tensor, Tensor]:
-        """The loss and the score that chooses, from the same scores of pairs."""
+        """The loss and the selection metric, from the same pair scores."""
         labelled = self.parts[part]
         scores = labelled.pairs.scores(*outputs)
-        kept = scores.detach()
-        score = labelled.auc(kept) if self.metric == "auc" else average_precision(kept, labelled.labels)
+        detached = scores.detach()
+        score = labelled.auc(detached) if self.metric == "auc" else average_precision(detached, labelled.labels)
         return _loss(labelled, scores), score
 
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
-        """Also recall@k and ndcg@k: all items ranked for each user with a positive in `part`, known ones left out."""
+        """Also recall@k and ndcg@k: all items ranked for each user with a positive in `part`, except known ones."""
         found = self.scores(outputs, part)
         if not found:
             return found
@@ -270,7 +270,7 @@ class Recommendation(Task):
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The k best items for each user (or all, if there are fewer), best first, with their scores.
 
-        An item that is excluded has score -inf; it only appears where a user has fewer than k others.
+        Excluded items have score -inf; they appear only if a user has fewer than k others.
         """
         z_user, z_item = outputs
         width = min(k, self.shape[1])
@@ -305,7 +305,7 @@ class Recommendation(Task):
     def recommend(
         self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int = 10, *, exclude_seen: bool = True
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The k best items of each user; `exclude_seen` leaves out what a user is known to have chosen."""
+        """The k best items of each user; `exclude_seen` leaves out items the user is known to have chosen."""
         if k < 1:
             raise DiffmgError(f"`k >= 1` must hold, but got k={k}")
         return self.top(outputs, users, k, self.known() if exclude_seen else None)
@@ -316,7 +316,7 @@ class Recommendation(Task):
         return {str(part): {"negative": self.size(part) - n, "positive": n} for part, n in positive.items()}
 
     def digests(self, order: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
-        """Pairs with their labels by part, what was seen, and what decides a score."""
+        """Pairs and labels of each part, seen pairs, and the settings of the metrics."""
         user, item = (order.get(t) for t in self.target_types)
         places = [np.arange(n) if o is None else inverse(o) for n, o in zip(self.shape, (user, item), strict=True)]
         found = {"task": f"recommendation of {self.item} to {self.user}", "metric": f"{self.metric}, k = {self.k}"}
@@ -358,7 +358,7 @@ class Recommendation(Task):
         )
 
     def with_other_test_labels(self) -> Recommendation:
-        """Positive test pairs are negative, and the other way round."""
+        """The same task with the labels of all test pairs flipped."""
         test = self.parts["test"]
         return replace(self, parts={**self.parts, "test": Labelled.of(test.pairs, 1 - test.labels)})
 

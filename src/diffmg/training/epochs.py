@@ -16,11 +16,11 @@ from diffmg.training.job import Epoch
 Reports = tuple[Tensor, Tensor, Tensor]
 """Training loss, validation loss, validation score."""
 BLOCK = 20
-"""Epochs between two looks at what a GPU has done."""
+"""Epochs a GPU runs before the host reads their results."""
 
 
 class EpochRunner:
-    """Runs a step that does one epoch and reports losses and score as tensors, without waiting for their values."""
+    """Runs a step that trains one epoch and returns losses and score as tensors, without waiting for their values."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class EpochRunner:
         *,
         waits: bool = False,
     ) -> None:
-        """`step` is given the number of epochs done so far, as a tensor of one number; `waits`: it asks for values."""
+        """`step` gets the number of finished epochs as a one-element tensor; `waits`: it reads values back."""
         self.step, self.total = weak_method(step), total
         self.done = torch.zeros(1, dtype=torch.int64, device=graph.device)
         self.records = torch.zeros(total, 3, dtype=torch.float64, device=graph.device)
@@ -41,14 +41,14 @@ class EpochRunner:
         self.launched = 0
 
     def launch(self, epoch: int) -> None:
-        """Start the epochs after `epoch` where they run without the host; `advance` then waits for them."""
+        """Start the epochs after `epoch` if they run without the host; `advance` then waits for them."""
         if self.replay is not None and not self.launched:
             self.launched = min(BLOCK, self.total - epoch)
             self.done.fill_(epoch)
             self.replay(self.launched)
 
     def advance(self, epoch: int) -> list[Epoch]:
-        """Do the next epochs after `epoch`."""
+        """Run the next epochs after `epoch`."""
         self.launch(epoch)
         if self.replay is None:
             self.done.fill_(epoch)
@@ -67,7 +67,7 @@ class EpochRunner:
 
 
 def weak_method(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A bound method without a hold on its object: a job that is let go gives its memory back at once."""
+    """A bound method with a weak reference to its object, so that a dropped job frees its memory at once."""
     if not isinstance(method, MethodType):
         return method
     reference = WeakMethod(method)
@@ -81,7 +81,7 @@ def weak_method(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def adam(parameters: Sequence[Tensor], lr: float, weight_decay: float) -> torch.optim.Adam:
-    """Adam as one fused kernel, its moments there from the start, so that a step can be captured."""
+    """Adam as one fused kernel, with its moments allocated up front so that a step can be captured."""
     optimizer = torch.optim.Adam(
         parameters, lr=lr, weight_decay=weight_decay, fused=True, capturable=not parameters[0].is_cpu
     )
@@ -92,7 +92,7 @@ def adam(parameters: Sequence[Tensor], lr: float, weight_decay: float) -> torch.
 
 
 def update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
-    """One step down the gradient; parameters the loss does not reach have gradient zero and decay all the same."""
+    """One optimizer step; parameters that the loss does not reach get a zero gradient and still decay."""
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     for group in optimizer.param_groups:

@@ -1,4 +1,4 @@
-"""Jobs: work that goes epoch by epoch and can be stopped and taken up again without a trace in its result."""
+"""Jobs: work in epochs that can be interrupted and resumed without any effect on the result."""
 
 import signal
 import threading
@@ -17,7 +17,7 @@ from diffmg.core import DiffmgError, MetaGraph
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch showed."""
+    """Losses and score of one epoch."""
 
     epoch: int
     train_loss: float
@@ -26,7 +26,7 @@ class Epoch:
 
 
 class Job(ABC):
-    """Work of at most `total` epochs; `epoch`, `tensors()` and `numbers()` hold everything that decides its future."""
+    """Work of at most `total` epochs; `epoch`, `tensors()` and `numbers()` are its complete state."""
 
     total: int
     epoch: int = 0
@@ -39,18 +39,18 @@ class Job(ABC):
 
     @abstractmethod
     def advance(self) -> Sequence[Epoch]:
-        """Do one or more epochs: on a GPU several go by between two looks at them."""
+        """Run one or more epochs: a GPU runs several before the host reads their results."""
 
     def tensors(self) -> dict[str, Tensor]:
-        """State that is tensors."""
+        """The tensors of its state."""
         return {}
 
     def numbers(self) -> dict[str, Any]:
-        """State that is plain values, ready for JSON."""
+        """The plain values of its state, ready for JSON."""
         return {}
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:  # noqa: B027
-        """Go on from a saved state."""
+        """Resume from a checkpoint."""
 
 
 class Search(Job):
@@ -63,13 +63,13 @@ class Search(Job):
 
 @dataclass
 class Immediate(Search):
-    """A search that has its answer before it starts."""
+    """A search whose result is known before it starts."""
 
     metagraphs: tuple[MetaGraph, ...]
     total: int = 0
 
     def found(self) -> tuple[MetaGraph, ...]:
-        """The answer."""
+        """The result."""
         return self.metagraphs
 
     def advance(self) -> Sequence[Epoch]:
@@ -78,46 +78,46 @@ class Immediate(Search):
 
 
 class Watch(Protocol):
-    """Is told how a job goes."""
+    """Callbacks of a job's progress."""
 
     def begin(self, phase: str, job: Job) -> None:
-        """A job starts or goes on."""
+        """A job starts or resumes."""
 
     def epoch(self, record: Epoch) -> None:
-        """An epoch is over."""
+        """An epoch has ended."""
 
     def end(self) -> None:
-        """The job is over."""
+        """The job has ended."""
 
 
 class Quiet:
-    """A watch that says nothing."""
+    """A watch that does nothing."""
 
     def begin(self, phase: str, job: Job) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def epoch(self, record: Epoch) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def end(self) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 class Store(Protocol):
-    """Keeps the state of jobs."""
+    """Saves checkpoints and logs of jobs."""
 
     def load(self, phase: str, job: Job) -> None:
-        """Restore the job if a state of this phase was kept."""
+        """Restore the job from this phase's checkpoint, if there is one."""
 
     def log(self, phase: str, record: Epoch) -> None:
-        """Note an epoch."""
+        """Log an epoch."""
 
     def save(self, phase: str, job: Job, *, force: bool) -> None:
-        """Keep the job's state; without `force` only now and then."""
+        """Save a checkpoint; without `force` only at intervals."""
 
 
 def drive(phase: str, job: Job, watch: Watch, store: Store | None = None, share: float = 1.0) -> None:
-    """Take a job to its end, or through a share of its epochs. Ctrl-C ends it after an epoch, with its state kept."""
+    """Run a job to its end, or for a share of its epochs. Ctrl-C stops it after an epoch, with a checkpoint."""
     if store is not None:
         store.load(phase, job)
     watch.begin(phase, job)
@@ -149,12 +149,12 @@ def _interrupt_between_epochs() -> Iterator[threading.Event]:
         yield flag
         return
 
-    def note(_signal: int, _frame: FrameType | None) -> None:
+    def handler(_signal: int, _frame: FrameType | None) -> None:
         flag.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    before = signal.signal(signal.SIGINT, note)
+    previous = signal.signal(signal.SIGINT, handler)
     try:
         yield flag
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)

@@ -1,4 +1,4 @@
-"""Many trainings at once."""
+"""Training many candidates in parallel."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,20 +11,20 @@ from diffmg.tasks.problem import Problem
 from diffmg.training.training import Training
 
 CONCURRENT = 8
-"""Trainings that share a GPU: each alone fills a part of it."""
+"""Trainings that share a GPU: one alone does not fill it."""
 
 Candidate = tuple[Sequence[MetaGraph], int]
 """Meta graphs and a seed."""
 
 
 def train_parallel(problem: Problem, candidates: Sequence[Candidate], settings: Settings) -> list[Training]:
-    """Train every candidate to its end, several side by side; each gives what it would alone (on one CPU thread)."""
+    """Train every candidate, several in parallel; each gives the same result as alone (on one CPU thread)."""
     run = _on_gpu if Backend.of(problem.graph).accelerated else _on_cpu
     return run(problem, candidates, settings)
 
 
 def _on_gpu(problem: Problem, candidates: Sequence[Candidate], settings: Settings) -> list[Training]:
-    """Each training replays its epochs on a stream of its own."""
+    """Each training replays its epochs on its own stream."""
     waiting = list(enumerate(candidates))[::-1]
     running: dict[int, Training] = {}
     finished: dict[int, Training] = {}
@@ -42,7 +42,7 @@ def _on_gpu(problem: Problem, candidates: Sequence[Candidate], settings: Setting
 
 
 def _on_cpu(problem: Problem, candidates: Sequence[Candidate], settings: Settings) -> list[Training]:
-    """Each core trains one: products of this size gain little from several cores."""
+    """One training per core: products of this size gain little from several cores."""
     threads = torch.get_num_threads()
 
     def run(candidate: Candidate) -> Training:

@@ -1,4 +1,4 @@
-"""State of modules, optimisers and generators as flat tensors with names."""
+"""State of modules, optimisers and generators as flat dictionaries of named tensors."""
 
 from collections.abc import Mapping
 
@@ -12,12 +12,12 @@ def module_state(prefix: str, module: nn.Module) -> dict[str, Tensor]:
 
 
 def load_module(prefix: str, module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Put parameters back."""
+    """Load a module's parameters."""
     module.load_state_dict(take(prefix, tensors))
 
 
 def optimizer_state(prefix: str, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Moments and step counts of every parameter that has had an update."""
+    """Moments and step counts of every parameter that has been updated."""
     return {
         f"{prefix}.{number}.{name}": value.detach().cpu().clone()
         for number, state in optimizer.state_dict()["state"].items()
@@ -26,7 +26,7 @@ def optimizer_state(prefix: str, optimizer: torch.optim.Optimizer) -> dict[str, 
 
 
 def load_optimizer(prefix: str, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put moments and step counts back."""
+    """Load an optimiser's moments and step counts."""
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in take(prefix, tensors).items():
         number, _, key = name.partition(".")

@@ -1,4 +1,4 @@
-"""Training: of the model of given meta graphs or of any other; the epoch that is best on validation is kept."""
+"""Training the model of given meta graphs, or any other; the best weights on validation are kept."""
 
 import copy
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def build_model(problem: Problem, metagraphs: Sequence[MetaGraph], settings: Set
 
 @torch.no_grad()
 def outputs_of(model: nn.Module, problem: Problem) -> tuple[Tensor, ...]:
-    """Outputs of a model as it is, without dropout: logits, or the representations of the two towers."""
+    """Outputs of a model in evaluation mode: logits, or the representations of the two towers."""
     outputs: tuple[Tensor, ...] = model.eval()(problem.graph)
     return outputs
 
@@ -50,16 +50,16 @@ class ModelTraining(Job):
 
     @property
     def done(self) -> bool:
-        """Out of epochs or of patience."""
+        """Whether epochs or patience have run out."""
         patience = self.settings.patience
         return self.epoch >= self.total or (patience is not None and self.epoch - self.best_epoch >= patience)
 
     def launch(self) -> None:
-        """Start the next epochs where they run without the host; `advance` then waits for them."""
+        """Start the next epochs if they run without the host; `advance` then waits for them."""
         self.steps.launch(self.epoch)
 
     def advance(self) -> Sequence[Epoch]:
-        """Full-batch updates, each with one evaluation, which serves the loss and the score."""
+        """Full-batch updates, each followed by one evaluation for both loss and score."""
         records = []
         for record in self.steps.advance(self.epoch):
             records.append(record)
@@ -82,14 +82,14 @@ class ModelTraining(Job):
         return loss, val_loss, score
 
     def _value(self, val_loss: float | Tensor, score: float | Tensor) -> Any:
-        """What is compared, more of it being better: the score in its own direction, or minus the loss."""
+        """The value to maximise: the score, negated if lower is better, or the negative loss."""
         if self.settings.select == "loss":
             return -val_loss
         return score if self.problem.task.sign > 0 else -score
 
     @property
     def best(self) -> dict[str, Tensor]:
-        """The parameters of the best epoch by name; nothing before there is one."""
+        """The parameters of the best epoch by name; empty before there is one."""
         return self.best_weights.best()
 
     def best_model(self) -> nn.Module:
@@ -105,17 +105,17 @@ class ModelTraining(Job):
         return model
 
     def tensors(self) -> dict[str, Tensor]:
-        """Parameters, moments, the best epoch's parameters, the dropout stream."""
+        """Parameters, moments, the best epoch's parameters, the state of the dropout generator."""
         best = {f"best.{name}": t.cpu().clone() for name, t in self.best.items()}
         state = module_state("model", self.model) | optimizer_state("adam", self.optimizer) | best
         return state | {"dropout": self.dropout.get_state()}
 
     def numbers(self) -> dict[str, Any]:
-        """What the choice of the best epoch rests on."""
+        """The best epoch, its value and its score."""
         return {"best_epoch": self.best_epoch, "best_value": self.best_value, "best_score": self.best_score}
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Resume from a checkpoint."""
         load_module("model", self.model, tensors)
         load_optimizer("adam", self.optimizer, tensors)
         self.dropout.set_state(tensors["dropout"])

@@ -1,4 +1,4 @@
-"""Pictures of meta graphs and the page of a run, for people. Imports no torch."""
+"""Drawings of meta graphs and the HTML report of a run. Does not import torch."""
 
 from diffmg.viz._base import DRAWINGS, draw, draw_all
 from diffmg.viz.page import write_report

@@ -1,4 +1,4 @@
-"""Learning curves as a picture."""
+"""Learning curves as SVG."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 
 
 def curves_svg(curves: Mapping[str, Sequence[tuple[float, float]]], x_name: str, y_name: str) -> str:
-    """Lines through points (x, y), one per name, with axes and a legend."""
+    """One line per name through its points (x, y), with axes and a legend."""
     curves = {name: [p for p in curve if all(map(math.isfinite, p))] for name, curve in curves.items()}
     points = [p for curve in curves.values() for p in curve]
     if not points:
@@ -32,7 +32,7 @@ def curves_svg(curves: Mapping[str, Sequence[tuple[float, float]]], x_name: str,
 
 
 def _look(name: str, number: int) -> tuple[str, str]:
-    """Colour and dashes of a curve: those with one number at the end share a colour, searches are dashed."""
+    """Colour and dashes of a curve: names ending in the same number share a colour, searches are dashed."""
     kind, _, end = name.rpartition("-")
     place = int(end) if end.isdecimal() else number
     return COLOURS[place % len(COLOURS)], 'stroke-dasharray="5 3"' if kind == "search" else ""
@@ -56,7 +56,7 @@ def _axes(x_ticks: Sequence[float], y_ticks: Sequence[float], x_name: str, y_nam
 
 
 def ticks(values: Sequence[float]) -> list[float]:
-    """Up to eight round numbers, 1, 2 or 5 times a power of ten apart, that hold the values between them."""
+    """Up to eight round numbers enclosing the values, spaced by 1, 2 or 5 times a power of ten."""
     low, high = min(values), max(values)
     if high - low < 1e-9 * max(abs(low), abs(high), 1):
         low, high = low - 0.5, high + 0.5

@@ -11,7 +11,7 @@ _DOT = str.maketrans({"&": "&amp;", "\\": "\\\\", '"': '\\"'})
 
 @DRAWINGS.add("dot")
 def to_dot(metagraphs: Sequence[MetaGraph]) -> str:
-    """One digraph with a cluster a meta graph."""
+    """One digraph with a cluster per meta graph."""
     look = looks(metagraphs)
     lines = [
         "digraph metagraph {",

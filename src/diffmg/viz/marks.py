@@ -1,4 +1,4 @@
-"""What all drawings share: which operations are drawn, how they look, how meta paths are written."""
+"""Shared by all drawings: which operations are drawn, their colours and styles, and meta paths as text."""
 
 import textwrap
 from collections.abc import Callable, Sequence
@@ -8,9 +8,9 @@ from typing import NamedTuple
 from diffmg.core import EMPTY, Link, MetaGraph, Operation, Relation, compile_program
 
 MOST_PATHS = 12
-"""How many meta paths are written out; a person reads no more."""
+"""The most meta paths that are listed."""
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
-"""Colours that stay apart for colour-blind eyes (Okabe and Ito, then Tol); relations take them in order."""
+"""Colour-blind-safe colours (Okabe and Ito, then Tol), assigned to relations in order."""
 DARK, GREY, DIM, FAINT = "#222222", "#6b6b6b", "#8c8c8c", "#cccccc"
 
 
@@ -23,7 +23,7 @@ class Use(Enum):
 
 
 class Mark(NamedTuple):
-    """One operation on one link, as it is drawn."""
+    """One drawn operation on one link."""
 
     link: Link
     operation: Operation
@@ -31,12 +31,12 @@ class Mark(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The operation in a word."""
+        """The name of the operation."""
         return clean(self.operation.name if isinstance(self.operation, Relation) else str(self.operation))
 
     @property
     def note(self) -> str:
-        """What stands behind the name: the types it joins, or that it only lets other types pass."""
+        """The text after the name: the types the relation joins, or that it only passes other types on."""
         if not isinstance(self.operation, Relation):
             return ""
         if self.use is Use.PASSES:
@@ -50,11 +50,11 @@ class Mark(NamedTuple):
 
 
 Look = Callable[[Mark], tuple[str, str, str]]
-"""Of a mark: the colour of its line, the colour of its label, and `solid`, `dashed` or `dotted`."""
+"""Maps a mark to its line colour, its label colour, and `solid`, `dashed` or `dotted`."""
 
 
 def marks_of(metagraph: MetaGraph) -> tuple[Mark, ...]:
-    """Every operation but `EMPTY`, with its use: read off the compiled program."""
+    """Every operation except `EMPTY`, with its use in the compiled program."""
     steps = compile_program(metagraph).steps
     sends = {term.weight for step in steps for product in step.products for term in product.terms}
     passes = {term.weight for step in steps for term in step.passed}
@@ -66,7 +66,7 @@ def marks_of(metagraph: MetaGraph) -> tuple[Mark, ...]:
 
 
 def path_lines(metagraph: MetaGraph) -> list[str]:
-    """The longest meta paths, one a line, as in `venue -publishes-> paper -written_by-> author`."""
+    """The longest meta paths, one per line, such as `venue -publishes-> paper -written_by-> author`."""
     paths = metagraph.longest_paths()
     own = f"{metagraph.target} (own features)"
     shown = [(p[0].source if p else own) + "".join(f" -{r.name}-> {r.target}" for r in p) for p in paths[:MOST_PATHS]]
@@ -82,12 +82,12 @@ def title(metagraph: MetaGraph) -> str:
 
 
 def clean(text: str) -> str:
-    """Names come from files: what cannot be printed (line breaks, terminal codes) becomes a blank."""
+    """Replace unprintable characters (line breaks, terminal codes) by spaces: names come from files."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def looks(metagraphs: Sequence[MetaGraph]) -> Look:
-    """How operations look: one colour a relation, the same in all meta graphs that are drawn together."""
+    """The style of each operation: one colour per relation, shared by all meta graphs drawn together."""
     sending = (m.operation for metagraph in metagraphs for m in marks_of(metagraph) if m.use is Use.SENDS)
     colours = {relation: PALETTE[n % len(PALETTE)] for n, relation in enumerate(dict.fromkeys(sending))}
 
@@ -100,7 +100,7 @@ def looks(metagraphs: Sequence[MetaGraph]) -> Look:
 
 
 def wrap(text: str, columns: int, indent: str) -> list[str]:
-    """Break a line that is too long; what follows is indented."""
+    """Wrap a long line, indenting the continuation lines."""
     return textwrap.wrap(
         text, columns, initial_indent="  ", subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

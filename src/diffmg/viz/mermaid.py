@@ -11,7 +11,7 @@ _MERMAID = str.maketrans({c: f"#{ord(c)};" for c in '#&<>"`\\'})
 
 @DRAWINGS.add("mermaid")
 def to_mermaid(metagraphs: Sequence[MetaGraph]) -> str:
-    """One flowchart with a subgraph a meta graph."""
+    """One flowchart with a subgraph per meta graph."""
     look = looks(metagraphs)
     lines, styles = ["flowchart LR"], list[str]()
     for n, metagraph in enumerate(metagraphs):

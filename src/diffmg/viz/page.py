@@ -1,4 +1,4 @@
-"""The page of one run."""
+"""The HTML report of a run."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -23,7 +23,7 @@ svg { max-width: 100%; height: auto; } svg.curves { width: 40rem; font: 11px sys
 
 
 def write_report(folder: Path) -> Path:
-    """Write `report.html` into a run folder; it needs no other file and no network."""
+    """Write `report.html` into a run folder; it is self-contained."""
     path = folder / REPORT
     write_text(path, page(read_run(folder), folder))
     return path
@@ -58,7 +58,7 @@ def _section(title: str, body: str) -> list[str]:
 
 
 def _scores(run: Run) -> str:
-    """Scores of the model that is kept and, of several trainings, their mean."""
+    """Scores of the kept model and, for several trainings, their mean."""
     several, rows = len(run.trained) > 1, []
     for name in run.scores("val"):
         row = [name, *(_number(run.scores(part).get(name)) for part in ("val", "test"))]

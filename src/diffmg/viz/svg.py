@@ -1,4 +1,4 @@
-"""A meta graph as an SVG picture that needs nothing else."""
+"""A meta graph as a self-contained SVG picture."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ RADIUS, LANE, CORNER, MARGIN = 20, 46, 14, 24
 
 @DRAWINGS.add("svg")
 def to_svg(metagraphs: Sequence[MetaGraph]) -> str:
-    """Meta graphs one below the other, each a title, its states and links, and its meta paths."""
+    """Meta graphs below each other, each with a title, its states and links, and its meta paths."""
     look, parts, width, top = looks(metagraphs), list[str](), 480.0, 0.0
     for metagraph in metagraphs:
         body, box_width, height = _svg_one(metagraph, look)
@@ -34,8 +34,8 @@ def to_svg(metagraphs: Sequence[MetaGraph]) -> str:
 def _svg_one(metagraph: MetaGraph, look: Look) -> tuple[list[str], float, float]:
     """One meta graph with its width and height.
 
-    Every operation runs in a lane of its own. Its label sits there between two states, where nothing but lanes runs:
-    so no label can meet another one or a foreign line.
+    Every operation has its own lane. Its label is placed in the lane between two states, where there are only lanes,
+    so labels never overlap each other or another line.
     """
     marks = sorted(marks_of(metagraph), key=lambda m: (m.link, m.use is Use.DEAD))
     lanes = _lanes(marks)
@@ -54,9 +54,9 @@ def _svg_one(metagraph: MetaGraph, look: Look) -> tuple[list[str], float, float]
 
 
 def _lanes(marks: Sequence[Mark]) -> list[int]:
-    """One lane a mark: 0 is the line of states, lanes above it are positive, lanes below negative.
+    """One lane per mark: 0 is the line of states, lanes above it are positive, lanes below negative.
 
-    Short links lie inside, and a link takes the side where it stays nearer to the states.
+    Short links are innermost, and each link takes the side where it is nearer to the states.
     """
     sizes = Counter(mark.link for mark in marks)
     lanes: dict[Link, list[int]] = {}
@@ -70,7 +70,7 @@ def _lanes(marks: Sequence[Mark]) -> list[int]:
 
 
 def _ports(heights: Mapping[Link, int]) -> dict[tuple[Link, int], float]:
-    """How far beside the middle of a state a link leaves (right) or enters it (left): high ones further inside."""
+    """Horizontal offset from a state's centre where a link leaves (right) or enters (left); outer lanes are nearest."""
     ends = [((k, k == link.i, lane > 0), -abs(lane), link) for link, lane in heights.items() if lane for k in link]
     ports: dict[tuple[Link, int], float] = {}
     for (state, leaves, _), group in groupby(sorted(ends), key=itemgetter(0)):
@@ -81,7 +81,7 @@ def _ports(heights: Mapping[Link, int]) -> dict[tuple[Link, int], float]:
 
 
 def _svg_links(marks: Sequence[Mark], lanes: Sequence[int], gap: float, look: Look) -> Iterator[str]:
-    """Lines, arrow heads and labels; what is not used is drawn first, then from outside in."""
+    """Lines, arrow heads and labels; unused operations are drawn first, then from the outside in."""
     outside_first = sorted(zip(marks, lanes, strict=True), key=lambda pair: -abs(pair[1]))
     ports = _ports({mark.link: lane for mark, lane in reversed(outside_first)})
     for mark, lane in sorted(outside_first, key=lambda pair: pair[0].use is not Use.DEAD):
@@ -99,7 +99,7 @@ def _svg_links(marks: Sequence[Mark], lanes: Sequence[int], gap: float, look: Lo
 
 
 def _line(start: float, end: float, enter: float, y: int) -> tuple[str, str]:
-    """From the middle of one circle along the lane at `y` to the rim of the other one, and the arrow head there."""
+    """SVG paths of a line from one circle's centre along the lane at `y` to the other circle, and of its arrow head."""
     if y == 0:
         return f"M{start:g} 0H{end - RADIUS - 8:g}", f"M{end - RADIUS:g} 0l-9 -4v8z"
     side = 1 if y > 0 else -1
@@ -109,12 +109,12 @@ def _line(start: float, end: float, enter: float, y: int) -> tuple[str, str]:
 
 
 def _height(lane: int) -> int:
-    """Where a lane runs (SVG counts down the page); the states need some room of their own."""
+    """The y coordinate of a lane (SVG counts downwards), with extra room around the states."""
     return -LANE * lane - (RADIUS // 2) * ((lane > 0) - (lane < 0))
 
 
 def _svg_states(depth: int, gap: float) -> Iterator[str]:
-    """The states as circles; the last one, which is read, is filled."""
+    """The states as circles; the last one, the output, is filled."""
     for k in range(depth + 1):
         fill, text = (DARK, "white") if k == depth else ("white", DARK)
         yield f'<circle cx="{gap * k:g}" r="{RADIUS}" fill="{fill}" stroke="{DARK}" stroke-width="2"/>'
@@ -122,5 +122,5 @@ def _svg_states(depth: int, gap: float) -> Iterator[str]:
 
 
 def _width(text: str) -> float:
-    """A safe guess of the width in pixels of letters of 13 pixels."""
+    """A generous estimate of the width in pixels of text at font size 13."""
     return sum(14.0 if east_asian_width(c) in "WF" else 11.0 if c in "mwMW@%" else 7.4 for c in text)

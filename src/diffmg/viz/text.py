@@ -11,7 +11,7 @@ COLUMNS = 80
 
 @DRAWINGS.add("text")
 def to_text(metagraphs: Sequence[MetaGraph]) -> str:
-    """One block a meta graph: its states with what comes in, then its meta paths."""
+    """One block per meta graph: its states with their incoming operations, then its meta paths."""
     return "\n\n".join("\n".join(_text_lines(metagraph)) for metagraph in metagraphs)
 
 

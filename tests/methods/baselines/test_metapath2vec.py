@@ -110,23 +110,23 @@ def test_it_tells_two_communities_apart():
 
 
 @pytest.fixture
-def kept(monkeypatch):
-    """Vectors that are kept, none at first."""
-    monkeypatch.setattr(metapath2vec, "KEPT", {})
-    return metapath2vec.KEPT
+def cache(monkeypatch):
+    """The cache of embeddings, empty at first."""
+    monkeypatch.setattr(metapath2vec, "CACHE", {})
+    return metapath2vec.CACHE
 
 
-def test_the_same_seed_gives_the_same_embeddings(problem, kept):
+def test_the_same_seed_gives_the_same_embeddings(problem, cache):
     found = []
     for seed in (0, 0, 1):
-        kept.clear()
+        cache.clear()
         found.append(Metapath2Vec(**QUICK).network(problem, SETTINGS, seed)(problem.graph))
     first, again, other = found
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not torch.equal(first[0], other[0])
 
 
-def test_vectors_are_found_once_for_all_that_they_follow_from(problem, kept):
+def test_vectors_are_found_once_for_all_that_they_follow_from(problem, cache):
     options = Metapath2Vec(**QUICK)
     first = options.vectors(problem, 4, 0)
     copied = Problem(HeteroGraph(**vars(problem.graph)), problem.task)
@@ -136,11 +136,11 @@ def test_vectors_are_found_once_for_all_that_they_follow_from(problem, kept):
         Metapath2Vec(**QUICK | {"window": 1}).vectors(problem, 4, 0),
         options.vectors(problem, 5, 0),
     ]
-    assert len(kept) == 4
+    assert len(cache) == 4
     assert all(first.shape != other.shape or not torch.equal(first, other) for other in others)
 
 
-def test_vectors_of_other_edges_or_targets_are_others(kept):
+def test_vectors_of_other_edges_or_targets_are_others(cache):
     options, problem = Metapath2Vec(**QUICK), small_recommendation()
     first = options.vectors(problem, 4, 0)
     assert not torch.equal(options.vectors(small_classification(), 4, 0), first)
@@ -151,17 +151,17 @@ def test_vectors_of_other_edges_or_targets_are_others(kept):
     assert not torch.equal(options.vectors(other, 4, 0), first)
 
 
-def test_only_the_last_vectors_are_kept(problem, kept):
+def test_only_the_last_embeddings_are_cached(problem, cache):
     options = Metapath2Vec(**QUICK)
     found = [options.vectors(problem, 4, seed) for seed in range(6)]
-    assert len(kept) == metapath2vec.MOST_KEPT
+    assert len(cache) == metapath2vec.CACHE_SIZE
     assert options.vectors(problem, 4, 2) is found[2]
     again = options.vectors(problem, 4, 1)
     assert again is not found[1]
     assert torch.equal(again, found[1])
 
 
-def test_models_do_not_share_the_vectors_that_are_kept(problem, kept):
+def test_models_do_not_share_the_cached_embeddings(problem, cache):
     options = Metapath2Vec(**QUICK)
     options.network(problem, SETTINGS, 0).tower0.zero_()
     assert options.network(problem, SETTINGS, 0).tower0.any()

@@ -40,7 +40,7 @@ def test_means_over_instances_are_the_plain_formula_with_its_gradients():
     weights = torch.cat(parts) * factors
     plain = [(weights[rows == n].unsqueeze(-1) * states[rows == n]).sum(0).flatten() for n in range(4)]
     wanted = torch.stack([h[1] if n == 1 else z for n, z in enumerate(plain)])
-    found = receivers.means(receivers.hand(1000 * own) + 30 * said, states, h, lambda w: w * factors)
+    found = receivers.means(receivers.broadcast(1000 * own) + 30 * said, states, h, lambda w: w * factors)
     torch.testing.assert_close(found, wanted)
     probe = torch.randn(found.shape, dtype=torch.float64, generator=draw)
     ways = [torch.autograd.grad((z * probe).sum(), leaves) for z in (found, wanted)]

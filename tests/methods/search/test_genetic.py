@@ -45,11 +45,11 @@ def test_finds_the_best_of_all_that_were_trained(problem):
     search = started(problem, settings)
     records = run(search)
     alone = {}
-    for genes in search.shown:
+    for genes in search.results:
         training = Training(problem, search._metagraphs(genes), settings, derive_seed(SEED, "train"))
         run(training)
         alone[genes] = training.best_value
-    assert {genes: trial.value for genes, trial in search.shown.items()} == alone
+    assert {genes: trial.value for genes, trial in search.results.items()} == alone
     assert search.found() == search._metagraphs(max(alone, key=alone.get))
     assert records[-1].val_score == max(alone.values())
 
@@ -66,7 +66,7 @@ def test_no_candidate_is_trained_twice(problem, counted, quick):
     search = started(problem, quick, Genetic(population=8, generations=20, mutation=0.05))
     run(search)
     assert set(counted.values()) == {1}
-    assert len(counted) == len(search.shown) < 8 * 20
+    assert len(counted) == len(search.results) < 8 * 20
 
 
 def test_climbs_where_random_draws_do_not(classification, counted, quick):
@@ -83,7 +83,7 @@ def test_the_best_live_on(problem, counted, quick):
     search = started(problem, quick, Genetic(population=6, generations=9, elite=2, mutation=1.0))
     search.advance()
     for _ in range(8):
-        before = sorted(dict.fromkeys(search.population), key=lambda g: -search.shown[g].value)[:2]
+        before = sorted(dict.fromkeys(search.population), key=lambda g: -search.results[g].value)[:2]
         search.advance()
         assert search.population[: len(before)] == before
         assert len(search.population) == 6
@@ -92,8 +92,8 @@ def test_the_best_live_on(problem, counted, quick):
 def test_a_parent_is_the_best_of_its_tournament(problem, counted, quick):
     search = started(problem, quick, Genetic(population=6, tournament=50))
     search.advance()
-    best = max(search.shown[g].value for g in search.population)
-    assert {search.shown[search._winner(random.Random(n))].value for n in range(20)} == {best}
+    best = max(search.results[g].value for g in search.population)
+    assert {search.results[search._winner(random.Random(n))].value for n in range(20)} == {best}
     search.options = replace(search.options, tournament=1)
     assert {search._winner(random.Random(n)) for n in range(200)} == set(search.population)
 
@@ -102,7 +102,7 @@ def test_without_crossover_and_mutation_nothing_new_is_seen(problem, counted, qu
     search = started(problem, quick, Genetic(population=5, generations=6, crossover=0.0, mutation=0.0))
     first = set(search.population)
     run(search)
-    assert set(search.shown) == first
+    assert set(search.results) == first
 
 
 def test_a_child_has_each_link_from_either_parent():
@@ -142,7 +142,7 @@ def test_depends_on_the_seed_alone(problem, counted, quick):
     def seen(seed: int) -> list:
         search = started(problem, quick, seed=seed)
         run(search)
-        return list(search.shown)
+        return list(search.results)
 
     random.seed(1)
     first = seen(SEED)

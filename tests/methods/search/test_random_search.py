@@ -48,7 +48,7 @@ def test_finds_the_best_of_its_trials_trained_alone(problem, select):
 def test_an_epoch_is_a_batch(problem, quick):
     search = started(problem, quick, trials=5, batch=2)
     assert search.total == 3
-    sizes = [search.advance() and len(search.shown) for _ in range(3)]
+    sizes = [search.advance() and len(search.results) for _ in range(3)]
     assert sizes == [2, 4, 5]
     assert search.done
 

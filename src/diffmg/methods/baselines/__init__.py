@@ -1,1 +1,1 @@
-"""Rivals behind the same training, tasks and scores. One file per member."""
+"""Baseline methods with the same training loop, tasks and scores. One file per method."""

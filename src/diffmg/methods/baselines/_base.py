@@ -1,4 +1,4 @@
-"""What baselines share: the contract, models that see all nodes numbered together, and how weights are drawn."""
+"""Shared by all baselines: the interface, models over the nodes of all types stacked, and weight initialisation."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ Network = TypeVar("Network", bound=type[nn.Module])
 
 
 class StackedModel(nn.Module, ABC):
-    """Projects types to `dim`, encodes all their nodes at once, and hands the target types' rows to the head."""
+    """Projects each type to `dim`, encodes all nodes at once, and applies the head to the rows of the target types."""
 
     def __init__(self, problem: Problem, settings: Settings, seed: int, *, types: Sequence[str]) -> None:
-        """`types`: the types it reads."""
+        """`types`: the node types that the model reads."""
         super().__init__()
         graph, task = problem.graph, problem.task
         self.settings, self.targets, self.types = settings, task.target_types, tuple(types)
@@ -46,7 +46,7 @@ class StackedModel(nn.Module, ABC):
         return torch.cat([p(graph.features.get(t)) for p, t in zip(self.projections, self.types, strict=True)])
 
     def drop(self, h: Tensor, generator: torch.Generator | None, share: float | None = None) -> Tensor:
-        """Dropout while training, of the settings' share unless said."""
+        """Dropout during training; `share` defaults to that of the settings."""
         share = self.settings.dropout if share is None else share
         return dropout(h, share, generator) if self.training and share > 0 else h
 
@@ -56,19 +56,19 @@ class StackedModel(nn.Module, ABC):
 
 
 class Baseline(Method):
-    """A rival: frozen options and a network of its own; it searches for nothing."""
+    """A baseline: frozen options and its own network, without an architecture search."""
 
     family = "baseline"
     network_class: ClassVar[type[nn.Module]] = StackedModel
 
     @classmethod
     def builds(cls, network: Network) -> Network:
-        """Decorator of the class that `model` makes from the options, the problem, the settings and the seed."""
+        """Class decorator: sets the network that `model` builds from the options, problem, settings and seed."""
         cls.network_class = network
         return network
 
     def check(self, problem: Problem, settings: Settings) -> None:
-        """Also the heads, where it has any, must share out the columns."""
+        """Also require `dim` to be divisible by the number of heads, where there are any."""
         super().check(problem, settings)
         heads = getattr(self, "heads", 1)
         if settings.dim % heads:
@@ -77,14 +77,14 @@ class Baseline(Method):
             )
 
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
-        """A fresh network for a problem and settings that were checked; its parameters follow from the seed alone.
+        """A new network for a checked problem and settings; its parameters depend only on the seed.
 
-        A method either has a class that it `builds` or says here what to make.
+        A method either registers a class with `builds` or overrides this.
         """
         return self.network_class(self, problem, settings, seed)
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:  # noqa: ARG002
-        """Nothing to look for."""
+        """No search: finishes at once."""
         return Immediate(())
 
     def network(
@@ -94,19 +94,19 @@ class Baseline(Method):
         seed: int,
         metagraphs: Sequence[MetaGraph] = (),  # noqa: ARG002
     ) -> nn.Module:
-        """A fresh network on the problem's device, once the method is known to be able to do the task."""
+        """Check that the method supports the task, then build a new network on the problem's device."""
         self.check(problem, settings)
         return self.model(problem, settings, seed).to(problem.graph.device)
 
 
 def starts_of(graph: HeteroGraph, types: Sequence[str] | None = None) -> dict[str, int]:
-    """Where each type starts when the nodes of these types (all, in the order of the schema) are numbered together."""
+    """Row offset of each type when the nodes of these types (default: all, in schema order) are stacked."""
     types = types or graph.schema.node_types
     return dict(zip(types, [0, *accumulate(graph.num_nodes[t] for t in types)], strict=False))
 
 
 def glorot(*shape: int, generator: torch.Generator) -> Tensor:
-    """Uniform in ±sqrt(6 / (inputs + outputs)), which are the last two of the shape."""
+    """Glorot uniform: ±sqrt(6 / (fan_in + fan_out)), the last two dimensions of the shape."""
     bound = (6 / (shape[-2] + shape[-1])) ** 0.5
     return torch.empty(shape).uniform_(-bound, bound, generator=generator)
 
@@ -118,5 +118,5 @@ def vectors(shape: tuple[int, ...], generator: torch.Generator) -> nn.Parameter:
 
 
 def spread(rows: int, dim: int, generator: torch.Generator) -> nn.Parameter:
-    """Vectors of users or items, (rows, dim), normal with a standard deviation of 0.1, as LightGCN's program has it."""
+    """Embeddings of users or items, (rows, dim), from N(0, 0.1²) as in LightGCN's code."""
     return nn.Parameter(torch.empty(rows, dim).normal_(0, 0.1, generator=generator))

@@ -1,4 +1,4 @@
-"""What a model holds of the network: moves with it, is copied with it, and is no part of its state."""
+"""Graph data as non-persistent buffers: moved and copied with the model, but not part of its state dict."""
 
 from dataclasses import fields
 
@@ -11,19 +11,19 @@ from diffmg.tasks.pairs import Pairs
 
 
 class SparseBuffer(nn.Module):
-    """A fixed matrix and its transpose."""
+    """A constant sparse matrix and its transpose."""
 
     def __init__(self, matrix: sp.csr_matrix) -> None:
         super().__init__()
         self.shape = matrix.shape
-        made = FixedMatrix.from_scipy(matrix)
-        for way, m in (("forward", made.forward), ("backward", made.backward)):
+        fixed = FixedMatrix.from_scipy(matrix)
+        for way, m in (("forward", fixed.forward), ("backward", fixed.backward)):
             for name, part in (("rows", m.crow_indices()), ("columns", m.col_indices()), ("values", m.values())):
                 self.register_buffer(f"{way}_{name}", part, persistent=False)
 
     @property
     def fixed(self) -> FixedMatrix:
-        """The matrix where the model is."""
+        """The matrix, on the model's device."""
         return FixedMatrix(self._csr("forward", self.shape), self._csr("backward", self.shape[::-1]))
 
     def _csr(self, way: str, shape: tuple[int, int]) -> Tensor:
@@ -32,7 +32,7 @@ class SparseBuffer(nn.Module):
 
 
 class PairsBuffer(nn.Module):
-    """Pairs of rows."""
+    """Pairs of rows as buffers."""
 
     def __init__(self, pairs: Pairs) -> None:
         super().__init__()
@@ -41,5 +41,5 @@ class PairsBuffer(nn.Module):
 
     @property
     def pairs(self) -> Pairs:
-        """The pairs where the model is."""
+        """The pairs, on the model's device."""
         return Pairs(*(self.get_buffer(f.name) for f in fields(Pairs)))

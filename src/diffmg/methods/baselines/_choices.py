@@ -1,4 +1,4 @@
-"""Who chose what, as the network shows it."""
+"""Observed user-item interactions in the network."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +10,7 @@ from diffmg.tasks.problem import Problem
 def observed_choices(problem: Problem) -> sp.csr_matrix:
     """Ones (users, items) where any relation between the two types links them, in either direction.
 
-    A task refuses a network that holds a supervised pair, so these are the observed choices alone.
+    A task rejects networks that contain a supervised pair, so no label leaks in here.
     """
     user, item = problem.task.target_types
     graph = problem.graph

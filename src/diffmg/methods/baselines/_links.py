@@ -1,4 +1,4 @@
-"""Attention along links as products of sparse matrices whose entries are learned."""
+"""Attention over links, computed as products of sparse matrices with learned entries."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,14 +15,14 @@ from diffmg.tasks.pairs import Pairs
 
 
 class Links(nn.Module):
-    """Links (target, source), as many times as there are heads: head h has its own copy of every node.
+    """Links (target, source), repeated for every head: head h has its own copy of every node.
 
-    So the heads are the blocks of one sparse matrix; sums along links are its products, in both directions, which is
-    the same in every run and needs no row of numbers for each link.
+    The heads are the diagonal blocks of one sparse matrix. Aggregation is a product with it, in the forward and the
+    backward pass: deterministic, and without a message vector per link.
     """
 
     def __init__(self, links: NDArray[np.int64], nodes: int, heads: int) -> None:
-        """Links may occur more than once; a node that none leads to gathers zeros; `order` is how they were sorted."""
+        """Duplicate links are allowed; nodes without incoming links get zeros; `order` is their sort order."""
         super().__init__()
         self.heads, self.rows = heads, heads * nodes
         pairs, self.order = Pairs.build(links, nodes, nodes)
@@ -34,23 +34,23 @@ class Links(nn.Module):
         return self.held.pairs
 
     def of_ends(self, own: Tensor, other: Tensor) -> Tensor:
-        """The target's number and the source's added, (heads, links), from (heads, nodes) for each."""
+        """Per link, the target's value plus the source's: (heads, links) from two of (heads, nodes)."""
         sums: Tensor = _OfEnds.apply(own.flatten(), other.flatten(), self.pairs)  # type: ignore[no-untyped-call]
         return sums.view(self.heads, -1)
 
     def softmax(self, logits: Tensor) -> Tensor:
-        """Over the links into each node, (heads, links)."""
+        """Softmax over the incoming links of each node, (heads, links)."""
         attention: Tensor = _Softmax.apply(logits.flatten(), self.pairs, self.rows)  # type: ignore[no-untyped-call]
         return attention.view_as(logits)
 
     def gather(self, attention: Tensor, x: Tensor) -> Tensor:
-        """Sums of neighbours' rows, weighted (heads, links), from (heads, nodes, d) to (nodes, heads * d)."""
+        """Attention-weighted sums over neighbours, from (heads, nodes, d) to (nodes, heads * d)."""
         z = weighted_sums(attention.flatten(), x.flatten(0, 1), self.pairs, self.rows)
         return z.view_as(x).transpose(0, 1).flatten(1)
 
 
 class Attention(nn.Module):
-    """The parameters of one layer: W, and for every head a vector for the node and one for its neighbour."""
+    """One attention layer: W, and per head an attention vector for the node and one for its neighbour."""
 
     def __init__(self, dim: int, heads: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Attention(nn.Module):
         self.other = nn.Parameter(glorot(heads, dim // heads, 1, generator=generator))
 
     def forward(self, h: Tensor, links: Links, drop: Callable[[Tensor], Tensor]) -> Tensor:
-        """From (nodes, dim) to (nodes, dim); `drop` is what happens to the attention."""
+        """From (nodes, dim) to (nodes, dim); `drop` is applied to the attention."""
         x = self.heads_of(h)
         attention = links.softmax(F.leaky_relu(self.logits(x, links), 0.2))
         return links.gather(drop(attention), x) + self.bias
@@ -70,12 +70,12 @@ class Attention(nn.Module):
         return (h @ self.weight).view(len(h), len(self.own), -1).transpose(0, 1).contiguous()
 
     def logits(self, x: Tensor, links: Links) -> Tensor:
-        """For every head and link, what its two ends say of it, (heads, links)."""
+        """Attention logits from both ends of every link, (heads, links)."""
         return links.of_ends((x @ self.own).squeeze(2), (x @ self.other).squeeze(2))
 
 
 class _OfEnds(torch.autograd.Function):
-    """Numbers looked up at both ends of every pair; their gradients are sums over the pairs of each row."""
+    """Adds the values at both ends of every pair; the gradients are sums over the pairs of each row."""
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, pairs: Pairs) -> Tensor:
@@ -85,8 +85,8 @@ class _OfEnds(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None]:
         pairs, shape, g = ctx.pairs, ctx.shape, grad_outputs[0].contiguous()
-        ways = (_matrix(g, pairs, shape), _transposed(g, pairs, shape))
-        by_left, by_right = ((m @ g.new_ones(m.shape[1], 1)).flatten() for m in ways)
+        matrices = (_matrix(g, pairs, shape), _transposed(g, pairs, shape))
+        by_left, by_right = ((m @ g.new_ones(m.shape[1], 1)).flatten() for m in matrices)
         return by_left, by_right, None
 
 
@@ -107,13 +107,13 @@ class _Softmax(torch.autograd.Function):
 
 
 def weighted_sums(weights: Tensor, values: Tensor, pairs: Pairs, rows: int) -> Tensor:
-    """For each of so many left rows, the sum of `weight * value` over its pairs; values (right rows, d), (rows, d)."""
+    """Per left row, the sum of `weight * value` over its pairs; values (right rows, d), result (rows, d)."""
     sums: Tensor = _WeightedSums.apply(weights, values, pairs, rows)  # type: ignore[no-untyped-call]
     return sums
 
 
 class _WeightedSums(torch.autograd.Function):
-    """A sparse product whose entries are learned: its gradients are a sampled product and the transposed one."""
+    """Sparse product with learned entries; backward: a sampled dense product, and a product with the transpose."""
 
     @staticmethod
     def forward(ctx: Any, weights: Tensor, values: Tensor, pairs: Pairs, rows: int) -> Tensor:
@@ -128,32 +128,32 @@ class _WeightedSums(torch.autograd.Function):
 
 
 def _dots(left: Tensor, right: Tensor, pairs: Pairs) -> Tensor:
-    """For every link, the product of its two rows."""
+    """For every link, the dot product of its two rows."""
     if len(pairs.left) <= len(left) * len(right):
         return pairs.scores(left, right)
-    # tiny networks with parallel links: torch's sampled product has no more places than the dense one
+    # tiny networks with parallel links: torch's sampled product allows no more entries than the dense matrix has
     return (left[pairs.left.long()] * right[pairs.right.long()]).sum(dim=1)
 
 
 def _sums(weights: Tensor, pairs: Pairs, rows: int) -> Tensor:
-    """For every link, the sum of the weights of all links into its target."""
+    """For every link, the total weight of all links into its target."""
     sums = _matrix(weights, pairs, (rows, rows)) @ weights.new_ones(rows, 1)
     return sums.flatten().index_select(0, pairs.left)
 
 
 def _matrix(weights: Tensor, pairs: Pairs, shape: tuple[int, int]) -> Tensor:
-    """Weights at the pairs: left rows, right columns."""
+    """The CSR matrix of the weights: left rows, right columns."""
     return torch.sparse_csr_tensor(pairs.left_pointer, pairs.right, weights, shape, check_invariants=False)
 
 
 def _transposed(weights: Tensor, pairs: Pairs, shape: tuple[int, int]) -> Tensor:
-    """The transpose of that matrix, which has this shape."""
+    """The transpose of `_matrix` with these arguments."""
     pointer, columns, values = pairs.right_pointer, pairs.left_by_right, weights.index_select(0, pairs.by_right)
     return torch.sparse_csr_tensor(pointer, columns, values, shape[::-1], check_invariants=False)
 
 
 def _blocks(pairs: Pairs, count: int) -> Pairs:
-    """So many copies of the pairs, each with rows of its own, as the blocks of one matrix; 32-bit numbers."""
+    """`count` copies of the pairs as the diagonal blocks of one matrix; 32-bit indices."""
     links, lefts, rights = len(pairs.left), len(pairs.left_pointer) - 1, len(pairs.right_pointer) - 1
 
     def copies(table: Tensor, step: int) -> Tensor:

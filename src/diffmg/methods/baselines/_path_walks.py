@@ -1,7 +1,7 @@
-"""What meta paths lead to in a network: walks, neighbours and instances, found once on the host.
+"""Random walks, neighbours and instances of meta paths, computed once on the CPU.
 
-All go against the messages, from the node that receives them to the one whose message it gets; along a symmetric path
-this is the same as going with them.
+All go against the direction of messages, from the receiving node to the sender; for symmetric paths the direction makes
+no difference.
 """
 
 from collections.abc import Sequence
@@ -17,20 +17,20 @@ from diffmg.methods.baselines._paths import pattern, spelled
 
 Ints = NDArray[np.int64]
 ROWS = 256
-"""Rows of a product that are formed at a time."""
+"""Rows of a product computed at a time."""
 MOST_INSTANCES = 2**62
-"""Instances are numbered in 64 bits."""
+"""Instances are numbered with 64-bit integers."""
 
 
 def chain(graph: HeteroGraph, path: MetaPath) -> list[sp.csr_matrix]:
-    """The edges that a walk from a receiving node takes one after the other: row = where it is, column = whither."""
+    """The adjacency of each step of a walk from a receiving node: row = current node, column = next node."""
     return [pattern(graph, relation) for relation in reversed(path)]
 
 
 def walk(matrices: Sequence[sp.csr_matrix], starts: Ints, steps: int, rng: np.random.Generator) -> Ints:
-    """Random walks, (walks, steps + 1), that take an edge of each matrix in turn, over and over; -1 after a dead end.
+    """Random walks, (walks, steps + 1), that cycle through the matrices, one edge of each; -1 after a dead end.
 
-    Each step is uniform over the edges there.
+    Each step is uniform over the outgoing edges.
     """
     nodes = [starts]
     for matrix in islice(cycle(matrices), steps):
@@ -40,18 +40,18 @@ def walk(matrices: Sequence[sp.csr_matrix], starts: Ints, steps: int, rng: np.ra
 
 def _step(matrix: sp.csr_matrix, nodes: Ints, rng: np.random.Generator) -> Ints:
     degree = np.where(nodes >= 0, np.diff(matrix.indptr)[nodes], 0)
-    place = matrix.indptr[nodes].astype(np.int64) + (rng.random(len(nodes)) * degree).astype(np.int64)
-    found, alive = np.full(len(nodes), -1, np.int64), degree > 0
-    found[alive] = matrix.indices[place[alive]]
-    return found
+    position = matrix.indptr[nodes].astype(np.int64) + (rng.random(len(nodes)) * degree).astype(np.int64)
+    reached, alive = np.full(len(nodes), -1, np.int64), degree > 0
+    reached[alive] = matrix.indices[position[alive]]
+    return reached
 
 
 def neighbours(
     graph: HeteroGraph, path: MetaPath, most_pairs: int, sampled: int, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
-    """For each node of the path's type, its neighbours along the path and itself, as pairs (node, neighbour) in order.
+    """Neighbours of each node along the path, and the node itself, as sorted pairs (node, neighbour).
 
-    All of them if there are at most `most_pairs` (itself not counted), else the ends of `sampled` walks per node.
+    All of them if there are at most `most_pairs` (self-loops not counted), else the ends of `sampled` walks per node.
     """
     matrices = chain(graph, path)
     count = matrices[0].shape[0]
@@ -68,7 +68,7 @@ def neighbours(
 
 
 def product(matrices: Sequence[sp.csr_matrix], most: int) -> sp.csr_matrix | None:
-    """Which pairs a chain of edges links, or None if they are more than `most`; never many more than that are held."""
+    """Pairs linked by a chain of edges, or None if there are more than `most`; stops early to bound memory."""
     blocks, entries = [], 0
     for start in range(0, matrices[0].shape[0], ROWS):
         block = matrices[0][start : start + ROWS]
@@ -83,10 +83,10 @@ def product(matrices: Sequence[sp.csr_matrix], most: int) -> sp.csr_matrix | Non
 
 
 def instances(graph: HeteroGraph, path: MetaPath, sampled: int, rng: np.random.Generator) -> Ints:
-    """Path instances as rows of nodes in the order messages take them, (instances, relations + 1), by receiving node.
+    """Path instances as rows of nodes in message order, (instances, relations + 1), sorted by receiving node.
 
-    All instances of a node that receives at most `sampled`; of any other `sampled` draws, each uniform over its
-    instances, those drawn twice taken once.
+    Nodes with at most `sampled` instances keep them all; for others, `sampled` instances are drawn uniformly with
+    replacement and duplicates removed.
     """
     matrices = chain(graph, path)
     counts = _completions(path, matrices)
@@ -101,7 +101,7 @@ def instances(graph: HeteroGraph, path: MetaPath, sampled: int, rng: np.random.G
 
 
 def _completions(path: MetaPath, matrices: Sequence[sp.csr_matrix]) -> list[Ints]:
-    """For each place of a walk, how many ways lead on from a node to the end."""
+    """For each position in the path, the number of ways to complete it from every node."""
     rough = np.ones(matrices[-1].shape[1])
     counts = [np.ones(matrices[-1].shape[1], np.int64)]
     for matrix in reversed(matrices):
@@ -116,12 +116,12 @@ def _completions(path: MetaPath, matrices: Sequence[sp.csr_matrix]) -> list[Ints
 
 
 def _unranked(matrices: Sequence[sp.csr_matrix], counts: Sequence[Ints], starts: Ints, ranks: Ints) -> Ints:
-    """The instances that have these ranks among those of their start, in the order of the edges."""
+    """The instances with these ranks among all instances of their start node, in edge order."""
     nodes = [starts]
     for matrix, after in zip(matrices, counts[1:], strict=True):
         passed = np.r_[0, np.cumsum(after[matrix.indices])]
         ranks = ranks + passed[matrix.indptr[nodes[-1]]]
-        place = np.searchsorted(passed[1:], ranks, side="right")
-        ranks = ranks - passed[place]
-        nodes.append(matrix.indices[place].astype(np.int64))
+        position = np.searchsorted(passed[1:], ranks, side="right")
+        ranks = ranks - passed[position]
+        nodes.append(matrix.indices[position].astype(np.int64))
     return np.stack(nodes, axis=1)

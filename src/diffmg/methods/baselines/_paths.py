@@ -1,4 +1,4 @@
-"""Meta paths: given in words, usual in the literature, or derived from the schema."""
+"""Meta paths: given as text, common in the literature, or derived from the schema."""
 
 import re
 import tomllib
@@ -16,26 +16,26 @@ from diffmg.methods.baselines._base import Baseline
 from diffmg.tasks.problem import Problem
 
 MOST_PATHS = 16
-"""Meta paths derived for one target type, the shortest first."""
+"""Maximum number of meta paths derived for a target type, shortest first."""
 ARROW = re.compile(r"\s+-(?:|([^>]+?)-)>\s+")
 FORM = "'user -> item -> user', or 'user -buys-> item -bought_by-> user' where relations must be named"
 
 
 @dataclass(frozen=True)
 class AlongPaths(Baseline):
-    """Takes meta paths as an option."""
+    """A baseline with meta paths as an option."""
 
     paths: tuple[str, ...] = ()
-    """Meta paths such as `author -> paper -> author`; none: those usual for the schema, or derived from it."""
+    """Meta paths such as `author -> paper -> author`; default: from the literature, or derived from the schema."""
     longest: Count = 4
-    """Relations a derived meta path has at most."""
+    """Maximum number of relations of a derived meta path."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "paths", path_texts(self.paths))
         super().__post_init__()
 
     def check(self, problem: Problem, settings: Settings) -> None:
-        """Also meta paths must lead to every target type."""
+        """Also require a meta path for every target type."""
         super().check(problem, settings)
         self.by_target(problem)
 
@@ -45,7 +45,7 @@ class AlongPaths(Baseline):
 
 
 def path_texts(paths: object) -> tuple[str, ...]:
-    """The option `paths` as a tuple of texts: one text or a list of them."""
+    """The option `paths` as a tuple of strings, from one string or a list."""
     texts = (paths,) if isinstance(paths, str) else paths
     if not isinstance(texts, tuple | list) or not all(isinstance(t, str) for t in texts):
         raise DiffmgError(f"`paths` must be a list of meta paths such as {FORM}, but got paths={paths!r}")
@@ -57,8 +57,8 @@ def paths_by_target(
 ) -> dict[str, tuple[MetaPath, ...]]:
     """For each target type, meta paths from it back to itself.
 
-    They are the given ones, or those usual in the literature for this schema, or symmetric ones of at most `longest`
-    relations, or, where a type has none of these, any that lead back to it.
+    In order of preference: the given ones, those common in the literature for this schema, symmetric ones of at most
+    `longest` relations, any closed ones.
     """
     if given:
         return _given_by_target(graph.schema, targets, given)
@@ -97,10 +97,10 @@ def _relation(text: str, schema: Schema, source: str, name: str | None, target: 
     found = [r for r in schema.relations if (r.source, r.target) == (source, target) and name in (None, r.name)]
     wanted = f"{source} -> {target}" if name is None else f"{source} -{name}-> {target}"
     if not found:
-        there = [r for r in schema.relations if r.source == source]
+        outgoing = [r for r in schema.relations if r.source == source]
         raise DiffmgError(
             f"a meta path must follow relations of the network, but got {wanted!r} in {text!r}; "
-            f"relations from {source!r}: {_listed(there)}"
+            f"relations from {source!r}: {_listed(outgoing)}"
         )
     if len(found) > 1:
         raise DiffmgError(
@@ -126,12 +126,12 @@ def _given_by_target(schema: Schema, targets: Sequence[str], given: Sequence[str
 
 
 def usual_paths(schema: Schema, target: str) -> tuple[MetaPath, ...]:
-    """Meta paths the literature uses on networks of these types; none where the schema is another one."""
+    """Meta paths used in the literature for networks of these types; empty for unknown schemas."""
     for network in _usual_networks():
         if set(network["types"]) == set(schema.node_types):
             try:
                 return tuple(parse_path(text, schema) for text in network["paths"].get(target, ()))
-            except DiffmgError:  # the same types with other relations between them: another network
+            except DiffmgError:  # same types but other relations: a different network
                 continue
     return ()
 
@@ -144,7 +144,7 @@ def _usual_networks() -> list[dict[str, Any]]:
 
 
 def reverses_of(graph: HeteroGraph) -> dict[Relation, Relation]:
-    """For each relation that has one, the relation with the same edges turned round; it may be its own."""
+    """Maps each relation to the one with its edges reversed, if any; a relation may be its own reverse."""
     edges = {r: pattern(graph, r) for r in graph.schema.relations}
     found = {}
     for relation, matrix in edges.items():
@@ -157,7 +157,7 @@ def reverses_of(graph: HeteroGraph) -> dict[Relation, Relation]:
 
 
 def pattern(graph: HeteroGraph, relation: Relation) -> sp.csr_matrix:
-    """The edges of a relation with ones for weights, row = target; an edge of weight zero is none."""
+    """The adjacency of a relation with all weights 1, row = target; edges of weight zero are dropped."""
     matrix = sp.csr_matrix(graph.adjacency[relation], dtype="float32", copy=True)
     matrix.eliminate_zeros()
     matrix.data[:] = 1
@@ -167,10 +167,10 @@ def pattern(graph: HeteroGraph, relation: Relation) -> sp.csr_matrix:
 def symmetric_paths(
     schema: Schema, reverses: Mapping[Relation, Relation], target: str, longest: int
 ) -> tuple[MetaPath, ...]:
-    """Paths that go out and come back the same way, of at most `longest` relations, the shortest first.
+    """Palindromic paths of at most `longest` relations, shortest first.
 
-    A relation that is its own reverse may stand in the middle. A way out never takes a relation and then its reverse:
-    such a path repeats a shorter one.
+    A relation that is its own reverse may be in the middle. The first half never takes a relation followed by its
+    reverse: such a path repeats a shorter one.
     """
     found: list[MetaPath] = []
     halves: list[MetaPath] = [()]
@@ -191,7 +191,7 @@ def symmetric_paths(
 
 
 def closed_paths(schema: Schema, target: str, longest: int) -> tuple[MetaPath, ...]:
-    """Paths of at most `longest` relations that lead from a type back to it and not through it, the shortest first."""
+    """Paths of at most `longest` relations from a type back to itself without passing through it, shortest first."""
     found: list[MetaPath] = []
     ways: list[MetaPath] = [(r,) for r in schema.relations if r.source == target]
     for _ in range(longest):

@@ -1,4 +1,4 @@
-"""What can matter to the target types, and the network with its types forgotten."""
+"""Which types and relations can reach the targets, and the homogeneous network (types ignored)."""
 
 from collections.abc import Collection, Sequence
 
@@ -11,7 +11,7 @@ from diffmg.methods.baselines._base import starts_of
 
 
 def types_within(schema: Schema, targets: Sequence[str], hops: int) -> tuple[str, ...]:
-    """The types that relations, taken in either direction, link to a target type within so many hops."""
+    """Node types within `hops` relations of a target type, in either direction."""
     near = set(targets)
     ends = [{r.source, r.target} for r in schema.relations]
     for _ in range(hops):
@@ -20,7 +20,7 @@ def types_within(schema: Schema, targets: Sequence[str], hops: int) -> tuple[str
 
 
 def reaching(schema: Schema, targets: Sequence[str], steps: int) -> tuple[tuple[str, ...], ...]:
-    """Types whose state can still reach the targets: before the first step, after each one; targets come first."""
+    """Types whose state can still reach the targets, before the first step and after each; targets first."""
     levels = [tuple(targets)]
     for _ in range(steps):
         sources = (r.source for t in levels[0] for r in schema.into(t))
@@ -31,7 +31,7 @@ def reaching(schema: Schema, targets: Sequence[str], steps: int) -> tuple[tuple[
 def relations_by_layer(
     relations: Sequence[Relation], targets: Collection[str], layers: int
 ) -> list[tuple[Relation, ...]]:
-    """For each layer, the relations whose messages reach a target in the layers from there on."""
+    """For each layer, the relations whose messages can still reach a target."""
     live, found = set(targets), []
     for _ in range(layers):
         found.append(tuple(r for r in relations if r.target in live))
@@ -40,7 +40,7 @@ def relations_by_layer(
 
 
 def union(graph: HeteroGraph) -> sp.csr_matrix:
-    """1 where any relation links two different nodes in either direction; nodes numbered together, (N, N)."""
+    """Homogeneous adjacency, (N, N): 1 where any relation links two different nodes in either direction."""
     count = sum(graph.num_nodes.values())
     starts = starts_of(graph)
     shifts = {r: np.array([[starts[r.source]], [starts[r.target]]]) for r in graph.schema.relations}
@@ -53,14 +53,14 @@ def union(graph: HeteroGraph) -> sp.csr_matrix:
 
 
 def rows_of_types(matrix: sp.csr_matrix, graph: HeteroGraph, types: Sequence[str]) -> sp.csr_matrix:
-    """Rows and columns of these types out of a matrix of all nodes."""
+    """The submatrix of these types from a matrix over all nodes."""
     starts = starts_of(graph)
     rows = np.concatenate([np.arange(starts[t], starts[t] + graph.num_nodes[t]) for t in types])
     return sp.csr_matrix(matrix[rows][:, rows])
 
 
 def mean_over_neighbours(adjacency: sp.csr_matrix) -> sp.csr_matrix:
-    """Rows divided by their sums; a row without weight stays empty."""
+    """Row-normalised adjacency; empty rows stay empty."""
     matrix = adjacency.copy()
     matrix.eliminate_zeros()
     total = np.asarray(matrix.sum(axis=1)).ravel()

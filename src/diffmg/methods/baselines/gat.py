@@ -1,4 +1,4 @@
-"""Graph attention on the network with its types forgotten (Velickovic et al., ICLR 2018, arXiv 1710.10903)."""
+"""Graph attention on the homogeneous network, node types ignored (Velickovic et al., ICLR 2018, arXiv 1710.10903)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -23,16 +23,16 @@ from diffmg.tasks.problem import Problem
 class GAT(Baseline):
     """Projection per type, then `layers` of attention with `heads` heads over neighbours and the node itself.
 
-    Neighbours are those of `gcn`. The heads share `dim` columns and are concatenated, in the last layer too (the
-    original averages there); LeakyReLU has slope 0.2, ELU stands between layers, and dropout falls on the input of
-    every layer. Left out: residual connections, which the original has for one data set. PyG's layer would draw dropout
-    from a global stream and keep `dim` numbers for every edge.
+    Neighbours are those of `gcn`. The heads have `dim / heads` columns and are concatenated, also in the last layer
+    (the original averages there); LeakyReLU has slope 0.2, ELU follows all layers but the last, and dropout is applied
+    to the input of every layer. Left out: residual connections, which the original uses for one data set. PyG's layer
+    would draw dropout from the global generator and store `dim` values per edge.
     """
 
     layers: Count = 4
     heads: Count = 8
     attention_dropout: Fraction = 0.0
-    """Share of the attention dropped while training; 0.6 in the original, which has two layers."""
+    """Dropout rate of the attention weights; 0.6 in the original, which has two layers."""
 
     summary = "graph attention, types forgotten (Velickovic et al. 2018)"
     tunable: ClassVar = {"layers": (2, 3, 4), "heads": (1, 4, 8)}

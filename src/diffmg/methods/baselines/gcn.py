@@ -1,4 +1,4 @@
-"""Graph convolution on the network with its types forgotten (Kipf and Welling, ICLR 2017, arXiv 1609.02907)."""
+"""Graph convolution on the homogeneous network, node types ignored (Kipf and Welling, ICLR 2017, arXiv 1609.02907)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,8 +20,8 @@ from diffmg.tasks.problem import Problem
 class GCN(Baseline):
     """Projection per type, then `layers` times `D^-1/2 (A + I) D^-1/2 H W + b`, with ReLU and dropout between them.
 
-    A is 1 where any relation links two different nodes, in either direction; weights are forgotten too. Left out: the
-    penalty on the first layer's weights alone (weight decay is on all) and the cache of features times A.
+    A is 1 where any relation links two different nodes, in either direction; edge weights are ignored. Not as in the
+    original: weight decay applies to all layers, not only the first, and features times A are not cached.
     """
 
     layers: Count = 4
@@ -50,7 +50,7 @@ class _Network(StackedModel):
 
 
 class Convolution(nn.Module):
-    """`M (h W) + b`; W is drawn as Glorot and Bengio (2010) say, b starts at zero."""
+    """`M (h W) + b`; Glorot initialisation (2010) of W, zeros for b."""
 
     def __init__(self, dim: int, generator: torch.Generator) -> None:
         super().__init__()

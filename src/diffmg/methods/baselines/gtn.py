@@ -1,4 +1,4 @@
-"""GTN: softly chosen relations, one after another, make meta paths of their own."""
+"""GTN: learns meta paths as chains of softly selected relations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,30 +17,30 @@ from diffmg.nn import Affine
 from diffmg.tasks.problem import Problem
 
 DEEPEST = 10.0
-"""How far below the largest a logit counts: a node without links has identity alone, whose weight must not become 0."""
+"""Logits are clipped at the maximum minus this: a node without links has only identity, whose weight must not be 0."""
 
 
 @METHODS.add("gtn")
 @dataclass(frozen=True)
 class GTN(Baseline):
-    """Yun et al., 2019: `A = D^-1 Q_hops ... Q_1` per channel, where every Q is a soft choice among relations.
+    """Yun et al., 2019: `A = D^-1 Q_hops ... Q_1` per channel, where every Q is a soft selection of relations.
 
-    `Q = Σ_r w_r A_r + w_0 I` with w = softmax of one number per relation, hop and channel, and weights of edges in A_r.
-    Then `ReLU(D'^-1 (A + I) X W)` with W shared by the channels, as in the paper; channels side by side, one linear
-    map, and (with labels) ReLU before the classifier. D holds the row sums of the whole product, as in the paper: its
-    degrees after every layer multiply from the left, so the last ones cancel the earlier. Products of matrices are
-    never formed: the chain is applied to `X W` and to a column of ones, which gives D. Since D cancels any factor of a
-    Q, leaving relations that cannot reach a target out of the softmax changes nothing.
+    `Q = Σ_r w_r A_r + w_0 I` with w = softmax of one logit per relation, hop and channel; A_r has the edge weights.
+    Then `ReLU(D'^-1 (A + I) X W)` with W shared by the channels, as in the paper; the channels are concatenated,
+    followed by a linear map and (with labels) ReLU before the classifier. D holds the row sums of the whole product, as
+    in the paper, where the normalisation after the last layer cancels the earlier ones. Matrix products are never
+    formed: the chain is applied to `X W` and to a column of ones, which gives D. Since D cancels any scale of a Q,
+    relations that cannot reach a target can be left out of the softmax without changing the result.
 
-    Not as in the paper: features first go through a projection per type; users and items share choices. The authors'
-    program may learn choices at a hundred times the rate of all else, falling; here the factor is an option and stays.
+    Not as in the paper: features first go through a projection per type; users and items share the selection. The
+    authors' code can train it at up to 100 times the base learning rate, decaying; here it is a constant option.
     """
 
     channels: Count = 2
     hops: Count = 3
-    """Relations on the longest path: the paper's layers + 1."""
+    """Length of the longest path in relations: the paper's layers + 1."""
     choice_rate: Positive = 10.0
-    """How many times as fast as all else choices are learned: with 1, they hardly leave their start."""
+    """Learning-rate factor of the relation logits; with 1 they hardly leave their initial values."""
 
     summary = "softly chosen relations chained to meta paths (Yun et al. 2019)"
     tunable: ClassVar = {"hops": (2, 3, 4), "choice_rate": (1.0, 10.0, 100.0)}
@@ -48,7 +48,7 @@ class GTN(Baseline):
 
 @GTN.builds
 class _Network(StackedModel):
-    """Target types come first among the types, so that their rows are all that `encode` must give."""
+    """Target types come first, so `encode` need only return their rows."""
 
     def __init__(self, options: GTN, problem: Problem, settings: Settings, seed: int) -> None:
         graph = problem.graph
@@ -65,22 +65,22 @@ class _Network(StackedModel):
         self.activate = nn.ReLU() if problem.task.outputs else nn.Identity()
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Rows of the target types."""
+        """Representations of the target types."""
         first = self.transform(h)
         looped = torch.cat([first, first.new_ones(len(first), 1)], 1).unsqueeze(1)
         states = {t: self.rows(looped, t) for t in self.types}
-        matrices = {r: held.fixed for r, held in zip(self.relations, self.adjacency, strict=True)}
+        matrices = {r: a.fixed for r, a in zip(self.relations, self.adjacency, strict=True)}
         for hop in self.hops:
             states = hop(states, matrices)
         last = torch.cat([states[t] for t in self.targets])
-        z = (last[..., :-1] / last[..., -1:] + first[: len(last)].unsqueeze(1)) / 2  # rows of A sum up to 1: D' = 2 I
+        z = (last[..., :-1] / last[..., -1:] + first[: len(last)].unsqueeze(1)) / 2  # rows of A sum to 1: D' = 2 I
         z = torch.relu(z).expand(-1, self.channels, -1).flatten(1)
         mixed: Tensor = self.activate(self.mix(self.drop(z, generator)))
         return self.drop(mixed, generator) if isinstance(self.head, Affine) else mixed
 
 
 class _Hop(nn.Module):
-    """`Q` of every channel, in the rows of the types that are needed after it."""
+    """`Q` of every channel, restricted to the rows of the types needed after it."""
 
     def __init__(
         self, types: Sequence[str], relations: Sequence[Relation], options: GTN, draw: torch.Generator
@@ -88,7 +88,7 @@ class _Hop(nn.Module):
         super().__init__()
         self.types, self.relations, self.rate = tuple(types), tuple(relations), options.choice_rate
         start = torch.empty(len(relations) + 1, options.channels).normal_(0, 0.1, generator=draw)
-        self.choice = nn.Parameter(start / self.rate)  # Adam moves every parameter alike, so the factor is the rate
+        self.choice = nn.Parameter(start / self.rate)  # Adam's steps ignore scale: the factor acts as a rate
 
     def forward(self, states: Mapping[str, Tensor], matrices: Mapping[Relation, FixedMatrix]) -> dict[str, Tensor]:
         """The next state (n, channels, columns) of each type from (n, channels or 1, columns)."""

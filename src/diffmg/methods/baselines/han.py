@@ -1,9 +1,9 @@
 """HAN: attention over the neighbours along each meta path, then over meta paths.
 
 X. Wang, H. Ji, C. Shi, B. Wang, P. Cui, P. Yu, Y. Ye: Heterogeneous Graph Attention Network, WWW 2019. One layer, as in
-the paper: type-specific projection, node-level attention with several heads (`dim` is shared out to them), ELU,
+the paper: type-specific projection, node-level attention with several heads (of `dim / heads` columns each), ELU,
 semantic attention. Dropout acts on the projected features and on the attention weights. Where a meta path links more
-pairs than `most_pairs`, each node attends to a sample of its neighbours drawn once; the paper always took all. For
+pairs than `most_pairs`, each node attends to a fixed random sample of its neighbours; the paper always uses all. For
 recommendation there is one such network for users and one for items.
 """
 
@@ -36,9 +36,9 @@ class HAN(AlongPaths):
     attention_dim: Count = 128
     """Width of the attention over meta paths."""
     most_pairs: Annotated[int, Bounds(0)] = 2_000_000
-    """A meta path that links more pairs of nodes is sampled."""
+    """Neighbours are sampled for meta paths that link more pairs of nodes than this."""
     sampled: Count = 32
-    """Walks from each node along a path that is sampled."""
+    """Random walks per node along a sampled path."""
 
     summary = "attention over neighbours along meta paths, then over the paths"
     tunable: ClassVar = {"heads": (1, 2, 4, 8)}
@@ -60,7 +60,7 @@ class _Network(StackedModel):
             self.towers.append(Tower(along, settings.dim, options.attention_dim, draw))
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Each target type by itself."""
+        """Representations of the target types, each with its own attention."""
         drop = partial(self.drop, generator=generator)
         towers = zip(self.towers, self.targets, strict=True)
         return torch.cat([tower(self.rows(h, target), drop) for tower, target in towers])

@@ -1,4 +1,4 @@
-"""HGT: attention whose maps depend on the types of both ends and on the relation."""
+"""HGT: attention with weights specific to node types and relations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ States = Mapping[str, Tensor]
 class HGT(Baseline):
     """Hu et al., 2020: the heterogeneous graph transformer, full batch.
 
-    Per type maps to keys, queries and values; per relation and head a matrix for attention, one for messages and a
-    prior; softmax over all edges into a node, whatever their relation; then GELU, a map per type, dropout, and a gated
-    residual. As in the authors' program, tanh follows the projection, the residual has a gate, and LayerNorm, one per
-    type, follows it (where the settings have it); the paper has none of the three. A type that nothing reaches keeps
-    its state. Only what can reach the target types is built, layer by layer. Left out: relative temporal encoding (the
-    networks have no times), sampling of subgraphs, and weights of edges, which the method has no place for.
+    Key, query and value projections per type; per relation and head an attention matrix, a message matrix and a prior;
+    softmax over all edges into a node, across relations; then GELU, a projection per type, dropout, and a gated
+    residual. As in the authors' code, tanh follows the input projection, the residual is gated, and LayerNorm per type
+    follows it (if enabled in the settings); the paper has none of the three. Types without incoming edges keep their
+    state. Each layer is built only for what can reach the target types. Left out: relative temporal encoding (the
+    networks have no timestamps), subgraph sampling, and edge weights, which the method does not use.
     """
 
     layers: Count = 2
@@ -49,7 +49,7 @@ class HGT(Baseline):
 
 @HGT.builds
 class _Network(StackedModel):
-    """Target types come first among the types, so that their rows are all that `encode` must give."""
+    """Target types come first, so `encode` need only return their rows."""
 
     def __init__(self, options: HGT, problem: Problem, settings: Settings, seed: int) -> None:
         graph = problem.graph
@@ -64,7 +64,7 @@ class _Network(StackedModel):
         return super().project(graph).tanh()
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Rows of the target types."""
+        """Representations of the target types."""
         states: States = {t: self.rows(h, t) for t in self.types}
         for layer in self.layers:
             states = layer(states, lambda x: self.drop(x, generator))
@@ -72,9 +72,9 @@ class _Network(StackedModel):
 
 
 class _Layer(nn.Module):
-    """One layer over some relations; types they do not reach keep their state.
+    """One layer over some relations; types without incoming relations keep their state.
 
-    Sources are laid out relation by relation, since each relation has its own keys and messages of them.
+    Source rows are repeated per relation, since each relation has its own keys and messages.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class _Layer(nn.Module):
         self.edges = PairsBuffer(_edges(graph, relations, self.reached, heads))
 
     def forward(self, states: States, drop: Callable[[Tensor], Tensor]) -> States:
-        """The next states of the types that relations reach, and those of the others as they are."""
+        """Updated states of the types that relations reach; the others are unchanged."""
         queries = [m(states[t]) for m, t in zip(self.queries, self.reached, strict=True)]
-        keys = self._sent(states, self.keys, self.attention * self.prior * self.width**-0.5)
-        values = self._sent(states, self.values, self.messages)
+        keys = self._per_relation(states, self.keys, self.attention * self.prior * self.width**-0.5)
+        values = self._per_relation(states, self.values, self.messages)
         shape = (-1, self.width)
         sums = attend(torch.cat(queries).view(shape), keys.view(shape), values.view(shape), self.edges.pairs)
         parts = F.gelu(sums.view(-1, keys.shape[1])).split_with_sizes([len(q) for q in queries])
@@ -109,10 +109,10 @@ class _Layer(nn.Module):
             after[t] = norm(gate * drop(output(part)) + (1 - gate) * states[t])
         return after
 
-    def _sent(self, states: States, maps: nn.ModuleList, matrices: Tensor) -> Tensor:
-        """Sources of every relation after the map of their type and the relation's matrices, (rows, dim).
+    def _per_relation(self, states: States, maps: nn.ModuleList, matrices: Tensor) -> Tensor:
+        """Source states projected by their type's map and the relation's matrices, (rows, dim).
 
-        The matrices of all heads are the blocks of one, which is multiplied with the map before the states are.
+        The heads' matrices form one block-diagonal matrix, which is multiplied into the projection weights first.
         """
         blocks = matrices.movedim(1, 3).diag_embed(dim1=1, dim2=3).flatten(3).flatten(1, 2)
         of_type = dict(zip(self.sources, maps, strict=True))
@@ -123,7 +123,7 @@ class _Layer(nn.Module):
 def attend(queries: Tensor, keys: Tensor, values: Tensor, edges: Pairs) -> Tensor:
     """Sum of values over the edges into each row, weighted by softmax of `query · key`; rows without edges get 0.
 
-    All are (rows, width). The weights' numerators and their sum come out of one product, with a column of ones.
+    All are (rows, width). A column of ones gives the softmax denominator in the same sparse product.
     """
     scores = edges.scores(queries, keys)
     with torch.no_grad():
@@ -132,7 +132,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, edges: Pairs) -> Tenso
     weights = (scores - highest).exp()
     looped = torch.cat([values, values.new_ones(len(values), 1)], 1)
     sums = weighted_sums(weights, looped, edges, len(queries))
-    return sums[:, :-1] / sums[:, -1:].clamp_min(1e-6)  # a row with an edge sums up to 1 or more
+    return sums[:, :-1] / sums[:, -1:].clamp_min(1e-6)  # rows with an edge sum to 1 or more
 
 
 def _maps(types: Sequence[str], dim: int, draw: torch.Generator) -> nn.ModuleList:
@@ -140,7 +140,7 @@ def _maps(types: Sequence[str], dim: int, draw: torch.Generator) -> nn.ModuleLis
 
 
 def _edges(graph: HeteroGraph, relations: Sequence[Relation], reached: Sequence[str], heads: int) -> Pairs:
-    """All edges as pairs of target row, by type, and source row, by relation, for every head of these rows."""
+    """All edges as pairs (target row, source row), repeated per head; targets by type, sources by relation."""
     starts, pairs, sources = starts_of(graph, reached), [], 0
     for relation in relations:
         source, target = graph.edge_index(relation)
@@ -151,7 +151,7 @@ def _edges(graph: HeteroGraph, relations: Sequence[Relation], reached: Sequence[
 
 
 def sorted_pairs(pairs: NDArray[np.int64], n_left: int, n_right: int) -> Pairs:
-    """What `Pairs.build` gives for pairs of which none occurs twice, in linear time."""
+    """Like `Pairs.build` for unique pairs, in linear time."""
     matrix = sp.csr_matrix((np.ones(len(pairs), np.int8), pairs.T), (n_left, n_right))
     matrix.data = np.arange(matrix.nnz)
     back = matrix.T.tocsr()

@@ -1,4 +1,4 @@
-"""LightGCN: learned vectors spread over the graph of users and items."""
+"""LightGCN: learned embeddings propagated over the user-item graph."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,8 +23,8 @@ class LightGCN(Baseline):
     """He et al., 2020: `E_k+1 = D^-1/2 A D^-1/2 E_k`, and the mean of `E_0` to `E_layers`; only `E_0` is learned.
 
     A links users and items that any relation between the two types links, once each, whatever its weight. Left out: all
-    other relations, and features (the method has none of them); the pairwise ranking loss with fresh negatives of the
-    paper, since every method here is trained with the task's loss; dropout, which the method does not use.
+    other relations and features, which the method does not use; the paper's pairwise ranking loss with sampled
+    negatives, since every method here is trained with the task's loss. Dropout is not used.
     """
 
     layers: Count = 3

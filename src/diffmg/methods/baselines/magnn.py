@@ -1,4 +1,4 @@
-"""MAGNN: whole instances of meta paths are encoded, then attended to.
+"""MAGNN: encodes whole instances of meta paths, then attends to them.
 
 X. Fu, J. Zhang, Z. Meng, I. King: MAGNN: Metapath Aggregated Graph Neural Network for Heterogeneous Graph Embedding,
 WWW 2020, with its relational rotation encoder (after RotatE, Sun et al. 2019): an instance t_0 ... t_n, where t_n
@@ -7,9 +7,9 @@ and r_i of modulus one; the reverse of a relation has the conjugate. Then attent
 attention over meta paths, and the output map (the task's head, or one map per tower for recommendation). Dropout acts
 on the projected features and on the attention weights.
 
-Different from the paper: one layer; the heads share out `dim` instead of each having it all; instances are a sample of
-at most `sampled` per node and path, drawn once; a node that has no instance of a path keeps its own projected state
-there. Left out: the encoders by mean and by a linear map, mini-batches.
+Not as in the paper: one layer; heads have `dim / heads` columns each instead of `dim`; at most `sampled` instances per
+node and path, sampled once; a node without instances of a path keeps its own projected state there. Left out: the mean
+and linear encoders, mini-batches.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -34,7 +34,7 @@ from diffmg.methods.baselines._paths import AlongPaths, reverses_of
 from diffmg.tasks.problem import Problem
 
 Turn = tuple[int, int]
-"""Which row of phases a relation turns by, and the sign."""
+"""Row of `phases` that a relation rotates by, and the sign."""
 
 
 @METHODS.add("magnn")
@@ -46,13 +46,13 @@ class MAGNN(AlongPaths):
     attention_dim: Count = 128
     """Width of the attention over meta paths."""
     sampled: Count = 32
-    """Instances of each path that a node has at most."""
+    """Maximum number of instances per node and path."""
 
     summary = "attention over rotated instances of meta paths, then over the paths"
     tunable: ClassVar = {"heads": (1, 2, 4, 8)}
 
     def check(self, problem: Problem, settings: Settings) -> None:
-        """Also columns come in pairs."""
+        """Also require an even `dim`."""
         super().check(problem, settings)
         if settings.dim % 2:
             raise DiffmgError(f"`dim` must be even, since states are complex numbers, but got dim={settings.dim}")
@@ -79,18 +79,18 @@ class _Network(StackedModel):
             self.towers.append(Tower(along, settings.dim, options.attention_dim, draw, own_map))
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Rows of the target types, which are numbered first."""
+        """Representations of the target types, which come first."""
         by_type, drop = {t: self.rows(h, t) for t in self.types}, partial(self.drop, generator=generator)
         return torch.cat([tower(by_type, self.phases, drop) for tower in self.towers])
 
 
 class Rotation(nn.Module):
-    """Encodes the instances of one meta path: each node turned by the relations after it, then the mean."""
+    """Encodes the instances of one meta path: each node rotated by the relations after it, then the mean."""
 
     shares: Tensor
 
     def __init__(self, path: MetaPath, nodes: Ints, counts: Mapping[str, int], turns: Mapping[Relation, Turn]) -> None:
-        """`nodes`: instances in rows, in the order messages take them; `counts`: nodes of each type."""
+        """`nodes`: one instance per row, in message order; `counts`: number of nodes of each type."""
         super().__init__()
         self.types = (path[0].source, *(r.target for r in path))
         shares = np.zeros((len(self.types), 1 + max(turns[r][0] for r in path)), np.float32)
@@ -103,10 +103,10 @@ class Rotation(nn.Module):
         self.receivers = Receivers(nodes[:, -1], sizes[-1])
 
     def forward(self, by_type: Mapping[str, Tensor], phases: Tensor) -> Tensor:
-        """The nodes of all places, turned, one after another, (nodes, dim); an instance is the sum of its own."""
+        """Rotated nodes of all positions, stacked, (nodes, dim); an instance is the sum of its nodes' rows."""
         angles = self.shares @ phases[: self.shares.shape[1]]
-        turned = [rotate(by_type[t], angle) for t, angle in zip(self.types, angles, strict=True)]
-        return torch.cat(turned) / len(turned)
+        rotated = [rotate(by_type[t], angle) for t, angle in zip(self.types, angles, strict=True)]
+        return torch.cat(rotated) / len(rotated)
 
 
 class InstanceAttention(nn.Module):
@@ -120,14 +120,14 @@ class InstanceAttention(nn.Module):
     def forward(self, by_type: Mapping[str, Tensor], phases: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
         """The states of the target type, (nodes, dim), for this path."""
         h, receivers = by_type[self.encoder.types[-1]], self.encoder.receivers
-        turned, places, shape = self.encoder(by_type, phases), self.encoder.places.fixed, self.own.shape
-        own, other = ((x.view(-1, *shape) * v).sum(dim=-1) for x, v in ((h, self.own), (turned, self.other)))
-        scores = F.leaky_relu(receivers.hand(own) + places @ other, SLOPE)
-        return F.elu(receivers.means(scores, (places @ turned).view(-1, *shape), h, drop))
+        rotated, places, shape = self.encoder(by_type, phases), self.encoder.places.fixed, self.own.shape
+        own, other = ((x.view(-1, *shape) * v).sum(dim=-1) for x, v in ((h, self.own), (rotated, self.other)))
+        scores = F.leaky_relu(receivers.broadcast(own) + places @ other, SLOPE)
+        return F.elu(receivers.means(scores, (places @ rotated).view(-1, *shape), h, drop))
 
 
 def turns_of(graph: HeteroGraph, relations: Collection[Relation]) -> dict[Relation, Turn]:
-    """For each relation its row of phases and a sign: a relation and its reverse share a row with opposite signs."""
+    """Phase row and sign of each relation; a relation and its reverse share a row with opposite signs."""
     reverses = reverses_of(graph)
     turns: dict[Relation, Turn] = {}
     rows = count()
@@ -138,7 +138,7 @@ def turns_of(graph: HeteroGraph, relations: Collection[Relation]) -> dict[Relati
 
 
 def rotate(h: Tensor, angles: Tensor) -> Tensor:
-    """Turn (n, d), entries 2k and 2k + 1 being a complex number, by one angle for each, (d / 2,)."""
+    """Rotate (n, d), entries 2k and 2k + 1 being a complex number, by one angle per pair, (d / 2,)."""
     real, imaginary = h.view(len(h), -1, 2).unbind(dim=-1)
     cos, sin = angles.cos(), angles.sin()
     return torch.stack([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1).flatten(1)

@@ -1,4 +1,4 @@
-"""A vector and a bias per user and per item: what the other relations must add to."""
+"""Matrix factorisation: an embedding and a bias per user and item; the baseline without other relations."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,8 +18,8 @@ from diffmg.tasks.problem import Problem
 class MatrixFactorisation(Baseline):
     """`p_u · q_i + b_u + c_i`, the model of Koren, Bell and Volinsky, 2009, trained with the task's loss.
 
-    The biases are folded into the dot product as two more columns: `[p_u, b_u, 1] · [q_i, 1, c_i]`. The overall mean is
-    left out (the biases can hold it). Neither edges nor features are read, and dropout is not used.
+    The biases are folded into the dot product as two more columns: `[p_u, b_u, 1] · [q_i, 1, c_i]`. The global mean is
+    left out (the biases can absorb it). Edges, features and dropout are not used.
     """
 
     summary = "recommendation: a vector and a bias per user and item"
@@ -36,6 +36,6 @@ class _Network(nn.Module):
         self.user_bias, self.item_bias = (nn.Parameter(torch.zeros(rows, 1)) for rows in (users, items))
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
-        """Vectors of users, (users, dim + 2), and of items, (items, dim + 2)."""
+        """Embeddings of users, (users, dim + 2), and of items, (items, dim + 2)."""
         users = torch.cat([self.user, self.user_bias, torch.ones_like(self.user_bias)], dim=1)
         return users, torch.cat([self.item, torch.ones_like(self.item_bias), self.item_bias], dim=1)

@@ -1,15 +1,14 @@
 """metapath2vec: embeddings from random walks along meta paths, then a linear model on them.
 
 Y. Dong, N. Chawla, A. Swami: metapath2vec: Scalable Representation Learning for Heterogeneous Networks, KDD 2017. Walks
-follow a meta path over and over; skip-gram with negative sampling learns one vector per node, noise being drawn from
-all nodes alike by their number of visits to the power 3/4 (metapath2vec, not its ++ form). Pre-training is part of
-`build` and follows from the seed alone, so the last few results are kept for models that need the same; afterwards the
-vectors stay as they are, and a linear classifier, or the scale of the dot product of users and items, is trained.
-Features are not read and dropout is not used.
+follow a meta path over and over; skip-gram with negative sampling learns one embedding per node; negatives are drawn
+from nodes of all types by visit count to the power 3/4 (metapath2vec, not metapath2vec++). Pre-training runs when the
+model is built and depends only on the seed, so the most recent embeddings are cached; they are then frozen, and a
+linear classifier, or the scale of the dot product of users and items, is trained. Features and dropout are not used.
 
-Different from the paper: Adam on batches of walks; a walk has as many noise nodes as places, which all of its places
-share, weighted so that a pair has `negatives` of them on average; walks start at target nodes only; fewer and shorter
-walks by default (the paper: 1000 of 100 nodes, window 7).
+Not as in the paper: Adam on batches of walks; each walk has as many negatives as nodes, shared by all of its positions
+and weighted to count as `negatives` per pair; walks start at target nodes only; fewer and shorter walks by default (the
+paper: 1000 of 100 nodes, window 7).
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -32,10 +31,10 @@ from diffmg.nn import Affine
 from diffmg.tasks.problem import Problem
 
 UPDATES = 500
-"""Of one epoch; fewer where there are not 8 walks for each."""
-KEPT: dict[Hashable, Tensor] = {}
-"""The last vectors, by all that they follow from: trials of a tuning differ in what comes after them."""
-MOST_KEPT = 4
+"""Updates per epoch; fewer if that would leave less than 8 walks per batch."""
+CACHE: dict[Hashable, Tensor] = {}
+"""The most recent embeddings by all they depend on: tuning trials often share them."""
+CACHE_SIZE = 4
 
 
 @METHODS.add("metapath2vec")
@@ -44,14 +43,14 @@ class Metapath2Vec(AlongPaths):
     """Skip-gram along random walks on meta paths (Dong et al. 2017)."""
 
     walks: Count = 5
-    """From each node along each path."""
+    """Walks per node and path."""
     length: Annotated[int, Bounds(2)] = 40
-    """Nodes of a walk."""
+    """Number of nodes in a walk."""
     window: Count = 5
-    """Nodes to each side that are context."""
+    """Context nodes on each side."""
     negatives: Count = 5
     epochs: Count = 1
-    """Times the walks are gone through."""
+    """Passes over the walks."""
     rate: Positive = 0.025
     """Learning rate of the pre-training."""
 
@@ -59,21 +58,21 @@ class Metapath2Vec(AlongPaths):
     tunable: ClassVar = {"window": (3, 5, 7)}
 
     def vectors(self, problem: Problem, dim: int, seed: int) -> Tensor:
-        """The vector of every node, (nodes, dim), as it was found the last time if that is not long ago."""
+        """The embedding of every node, (nodes, dim), from the cache where possible."""
         graph, targets = problem.graph, problem.task.target_types
         key = graph_fingerprint(graph), graph.device, targets, self, dim, seed
-        if key not in KEPT:
+        if key not in CACHE:
             rng = np.random.default_rng(derive_seed(seed, "walks"))
             walks = stacked_walks(graph, self.by_target(problem), self, rng)
-            KEPT[key] = skip_gram(walks, sum(graph.num_nodes.values()), dim, self, seed, graph.device)
-            while len(KEPT) > MOST_KEPT:
-                del KEPT[next(iter(KEPT))]
-        return KEPT[key]
+            CACHE[key] = skip_gram(walks, sum(graph.num_nodes.values()), dim, self, seed, graph.device)
+            while len(CACHE) > CACHE_SIZE:
+                del CACHE[next(iter(CACHE))]
+        return CACHE[key]
 
 
 @Metapath2Vec.builds
 class _Network(nn.Module):
-    """A linear model on the vectors, which are part of its state."""
+    """A linear model on the embeddings, which are part of its state dict."""
 
     def __init__(self, options: Metapath2Vec, problem: Problem, settings: Settings, seed: int) -> None:
         super().__init__()
@@ -96,7 +95,7 @@ class _Network(nn.Module):
 def stacked_walks(
     graph: HeteroGraph, paths: Mapping[str, tuple[MetaPath, ...]], options: Metapath2Vec, rng: np.random.Generator
 ) -> Ints:
-    """Walks from all target nodes along all their paths, (walks, length), all nodes numbered together; -1 for none."""
+    """Walks from target nodes along all their paths, (walks, length), as stacked node numbers; -1 after a dead end."""
     starts, found = starts_of(graph), []
     for target, own in paths.items():
         for path in own:
@@ -112,7 +111,7 @@ def stacked_walks(
 def skip_gram(
     walks: Ints, count: int, dim: int, options: Metapath2Vec, seed: int, device: torch.device | str = "cpu"
 ) -> Tensor:
-    """A vector for each of `count` nodes, (count, dim), entries of mean square 1; nodes no walk meets stay random."""
+    """Embeddings of `count` nodes, (count, dim), scaled to mean square 1; nodes on no walk stay random."""
     draw = seeded("cpu", seed, "embeddings")
     centres = (torch.rand(count, dim, generator=draw) - 0.5).div_(dim).to(device).requires_grad_()
     contexts = torch.zeros_like(centres, requires_grad=True)
@@ -130,7 +129,7 @@ def skip_gram(
 
 
 def noise_distribution(walks: Ints, count: int) -> np.ndarray:
-    """How likely each node is as noise: its visits to the power 3/4."""
+    """Negative sampling distribution: visit counts to the power 3/4, normalised."""
     chances = np.bincount(walks[walks >= 0], minlength=count).astype(np.float64) ** 0.75
     return np.asarray(chances / max(chances.sum(), 1e-300))
 
@@ -146,14 +145,14 @@ def _batches(walks: Ints, epochs: int, rng: np.random.Generator) -> Iterator[Int
 def skip_gram_loss(centres: Tensor, contexts: Tensor, walks: Tensor, noise: Tensor, options: Metapath2Vec) -> Tensor:
     """`-log σ(c_v · x_u) - k mean_n log σ(-c_v · x_n)`, mean over all v in walks and u in their windows.
 
-    Walks are (b, length), with -1 for no node; n runs over the walk's row of `noise`, and k is `negatives`.
+    Walks are (b, length), padded with -1; n runs over the walk's row of `noise`, and k is `negatives`.
     """
-    there, nodes = walks >= 0, walks.clamp(min=0)
-    places = torch.arange(walks.shape[1], device=walks.device)
-    apart = (places.unsqueeze(0) - places.unsqueeze(1)).abs()
-    near = (apart > 0) & (apart <= options.window) & there.unsqueeze(1) & there.unsqueeze(2)
+    valid, nodes = walks >= 0, walks.clamp(min=0)
+    positions = torch.arange(walks.shape[1], device=walks.device)
+    distance = (positions.unsqueeze(0) - positions.unsqueeze(1)).abs()
+    near = (distance > 0) & (distance <= options.window) & valid.unsqueeze(1) & valid.unsqueeze(2)
     c = F.embedding(nodes, centres)
-    met = F.logsigmoid(c @ F.embedding(nodes, contexts).mT)
-    unmet = F.logsigmoid(-(c @ F.embedding(noise, contexts).mT)).mean(dim=-1)
+    positive = F.logsigmoid(c @ F.embedding(nodes, contexts).mT)
+    negative = F.logsigmoid(-(c @ F.embedding(noise, contexts).mT)).mean(dim=-1)
     pairs = near.to(c.dtype)
-    return -((met * pairs).sum() + options.negatives * (unmet * pairs.sum(dim=-1)).sum()) / pairs.sum()
+    return -((positive * pairs).sum() + options.negatives * (negative * pairs.sum(dim=-1)).sum()) / pairs.sum()

@@ -1,4 +1,4 @@
-"""A multilayer perceptron on the target's own features: what the network must add to."""
+"""A multilayer perceptron on the target's own features: the baseline without edges."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,9 +16,9 @@ from diffmg.tasks.problem import Problem
 @METHODS.add("mlp")
 @dataclass(frozen=True)
 class MLP(Baseline):
-    """Projection per type, then fully connected layers with ReLU and dropout; no edge is read.
+    """Projection per type, then fully connected layers with ReLU and dropout; edges are ignored.
 
-    Nodes of a type without features have a learned vector each, so for recommendation this is matrix factorisation with
+    Nodes of a type without features have learned embeddings, so for recommendation this is matrix factorisation with
     layers on top.
     """
 
@@ -36,7 +36,7 @@ class _Network(StackedModel):
         self.layers = nn.ModuleList(Affine(settings.dim, settings.dim, draw) for _ in range(options.layers - 1))
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Each node by itself."""
+        """Each node independently."""
         for layer in self.layers:
             h = self.drop(layer(torch.relu(h)), generator)
         return h

@@ -1,4 +1,4 @@
-"""What most users chose: the floor under every recommender."""
+"""Recommends the most popular items: the simplest baseline."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,8 +19,8 @@ from diffmg.tasks.problem import Problem
 class Popularity(Baseline):
     """The score of an item is `scale * log(1 + users who chose it)`, the same for every user.
 
-    A choice is a user and an item linked by any relation between the two types, counted once; weights of edges are not
-    read. The scale is the only parameter and starts at 1: it fits the loss and leaves the order of items as it is.
+    A choice is a user and an item linked by any relation between the two types, counted once; edge weights are
+    ignored. The scale is the only parameter, initially 1: it fits the loss without changing the ranking.
     """
 
     summary = "recommendation: items by how many users chose them"

@@ -20,16 +20,15 @@ from diffmg.tasks.problem import Problem
 class RGCN(Baseline):
     """Projection per type, then `layers` of `H_v W_0 + b + sum over r of mean over N_r(v) of H_u W_r`.
 
-    ReLU and dropout stand between layers. With `bases` > 0 the weights of a layer's relations are mixtures of so many
-    matrices. Messages follow the relations of the network alone: inverse relations count where the network has them.
-    The mean is weighted where edges are; a node without neighbours gets nothing. A layer has weights only for relations
-    that reach the task's targets in the layers that are left. Left out: the block-diagonal decomposition, dropout of
-    edges, and the decoder for links.
+    ReLU and dropout between layers. With `bases` > 0, the relation weights of a layer are linear combinations of that
+    many basis matrices. Inverse relations are used only if the network has them. Means use edge weights; nodes without
+    neighbours get zeros. A layer has weights only for relations that can still reach the targets. Left out: the
+    block-diagonal decomposition, edge dropout, and the link-prediction decoder.
     """
 
     layers: Count = 2
     bases: Annotated[int, Bounds(0)] = 0
-    """Matrices that the relations' weights are mixed from; 0: each relation has its own."""
+    """Number of basis matrices; 0: each relation has its own weight matrix."""
 
     summary = "graph convolution, one weight per relation (Schlichtkrull et al. 2018)"
     tunable: ClassVar = {"layers": (1, 2, 3, 4)}
@@ -43,15 +42,15 @@ class _Network(StackedModel):
         reaching = relations_by_layer(tuple(means), targets, options.layers)
         live = [{*targets, *(r.source for r in some)} for some in (*reaching, ())]
         super().__init__(problem, settings, seed, types=[t for t in graph.schema.node_types if t in live[0]])
-        self.live = live  # the types that each layer reads, and those that come out at the end
-        self.relations = reaching[0]  # those of any later layer are among them
+        self.live = live  # input types of each layer, then the output types
+        self.relations = reaching[0]  # a superset of those of later layers
         self.matrices = nn.ModuleList(SparseBuffer(means[r]) for r in self.relations)
         draw = seeded("cpu", seed, "layers")
         layers = zip(live[1:], reaching, strict=True)
         self.layers = nn.ModuleList(_Layer(types, rs, options.bases, settings.dim, draw) for types, rs in layers)
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Type by type; rows of types that no target needs any more stay as they were."""
+        """Type by type; types no longer needed by a target keep their old rows."""
         states = {t: self.rows(h, t) for t in self.types}
         means: dict[Relation, Any] = dict(zip(self.relations, self.matrices, strict=True))
         for number, layer in enumerate(self.layers):
@@ -63,7 +62,7 @@ class _Network(StackedModel):
 
 
 class _Layer(nn.Module):
-    """The weights of one layer: for the node itself, and for the relations into the types it computes."""
+    """The weights of one layer: self-connection, and relations into the types it computes."""
 
     def __init__(
         self, types: Collection[str], relations: Sequence[Relation], bases: int, dim: int, generator: torch.Generator
@@ -77,7 +76,7 @@ class _Layer(nn.Module):
         self.mixture = nn.Parameter(glorot(len(relations), bases, generator=generator)) if relations and bases else None
 
     def forward(self, states: Mapping[str, Tensor], means: Mapping[Relation, SparseBuffer]) -> dict[str, Tensor]:
-        """The next states of the types it computes."""
+        """Updated states of the types it computes."""
         new = {t: torch.addmm(self.bias, states[t], self.own) for t in self.types}
         for relation, weight in zip(self.relations, self._weights(), strict=True):
             message = (means[relation].fixed @ states[relation.source]) @ weight

@@ -1,4 +1,4 @@
-"""A method in the style of SeHGNN: features averaged along meta paths once, before training."""
+"""SeHGNN-style method: features are averaged along meta paths once, before training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from diffmg.tasks.problem import Problem
 class SeHGNN(Baseline):
     """SeHGNN-style (Yang et al., 2023): means along every meta path of up to `hops` relations, fused by attention.
 
-    Features are averaged along the paths once, when the model is built: by row-normalised relations one after another
-    (a node without neighbours gets 0), never by products of relations. Each path has its own projection, with LayerNorm
-    where the settings have it; then single-head attention among the paths of a node, `h + β softmax(Q K^T) V`, and an
-    MLP on all paths side by side. Users and items have a model each.
+    Features are averaged along the paths once, when the model is built, relation by relation with row-normalised
+    adjacencies (nodes without neighbours get 0); matrix products are never formed. Each path has its own projection,
+    with LayerNorm if enabled in the settings; then single-head attention over the paths of a node, `h + β softmax(Q
+    K^T) V`, and an MLP on the concatenated paths. Users and items have separate models.
 
     Not as in the paper: label propagation along paths, multi-stage training and residual inputs are left out; the
     projection is one linear map; β starts at 1, not 0, so that the attention learns from the first step. A type without
-    features sends fixed random vectors (standard normal, `dim` columns); as the target itself it has learned ones.
+    features sends fixed random vectors (standard normal, `dim` columns); as a target it has learned embeddings.
     """
 
     hops: Count = 2
@@ -71,7 +71,7 @@ class _Tower(nn.Module):
         self.last = Affine(dim, problem.task.outputs or dim, draw)
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None) -> Tensor:
-        """Rows of the target type, (n, outputs)."""
+        """Logits or representations of the target type, (n, outputs)."""
         inputs = [graph.features.get(self.target), *(self.get_buffer(f"input_{n}") for n in range(len(self.paths) - 1))]
         h = torch.stack([project(x) for project, x in zip(self.projections, inputs, strict=True)], dim=1)
         if self.settings.layer_norm:
@@ -81,12 +81,12 @@ class _Tower(nn.Module):
         return z
 
     def drop(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Dropout while training."""
+        """Dropout during training."""
         return dropout(h, self.settings.dropout, generator) if self.training and self.settings.dropout > 0 else h
 
 
 class _Fusion(nn.Module):
-    """Single-head attention among the paths of each node, (n, paths, dim) to the same."""
+    """Single-head attention over the paths of each node; (n, paths, dim) in and out."""
 
     def __init__(self, dim: int, draw: torch.Generator) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class _Fusion(nn.Module):
 
 
 def fixed_features(graph: HeteroGraph, dim: int, seed: int) -> dict[str, Tensor]:
-    """Features of every type as dense tensors; random vectors of `dim` columns where a type has none."""
+    """Features of every type as dense tensors; random vectors of `dim` columns for types without any."""
     found = {}
     for node_type, count in graph.num_nodes.items():
         x = graph.features.get(node_type)
@@ -113,7 +113,7 @@ def fixed_features(graph: HeteroGraph, dim: int, seed: int) -> dict[str, Tensor]
 
 @torch.no_grad()
 def averages(graph: HeteroGraph, target: str, hops: int, features: Mapping[str, Tensor]) -> dict[MetaPath, Tensor]:
-    """Per meta path of 1 to `hops` relations, the one into the target first, means of features where it starts."""
+    """Mean source features by meta path of 1 to `hops` relations; a path starts with the relation into the target."""
     means = {r: to_torch(mean_over_neighbours(graph.adjacency[r])).to(graph.device) for r in graph.schema.relations}
 
     @cache

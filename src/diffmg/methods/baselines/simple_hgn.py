@@ -1,4 +1,4 @@
-"""Simple-HGN: attention that knows the kind of every edge (Lv et al., KDD 2021, arXiv 2112.14936)."""
+"""Simple-HGN: attention with learned embeddings of edge types (Lv et al., KDD 2021, arXiv 2112.14936)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from diffmg.tasks.problem import Problem
 
 Edges = NDArray[np.int64]
 SLOPE = 0.05
-"""Of LeakyReLU in the attention, as the authors' program has it."""
+"""Negative slope of LeakyReLU in the attention, as in the authors' code."""
 
 
 @METHODS.add("simple_hgn")
@@ -31,24 +31,23 @@ SLOPE = 0.05
 class SimpleHGN(Baseline):
     """Projection per type, then `layers` of attention whose logits add a term for the kind of the edge.
 
-    `exp LeakyReLU(a [W h_v, W h_u, W_e e_kind])`, normalised over the edges into v; a share `beta` of the layer before
-    is mixed into the attention; every layer adds its input before ELU. The outputs have length 1 (L2): the logits of
-    the classes, which makes probabilities mild, or the vectors of users and items. Kinds are the relations, the reverse
-    of a relation for the pairs that nothing links in that direction, and one for the loop at every node. A pair linked
-    by two relations has two edges here, one in the original; heads share `dim` columns, where the original gives each
-    as many; weights of edges are not read. A layer has vectors only for kinds that reach the task's targets in the
-    layers that are left. Classes come from a linear map, not from one more layer of attention. Left out: the decoders
-    for links (pairs are scored by their dot product).
+    `exp LeakyReLU(a [W h_v, W h_u, W_e e_kind])`, normalised over the edges into v; a share `beta` of the previous
+    layer's attention is mixed in (residual attention); every layer adds its input before ELU. Outputs are
+    L2-normalised: class logits, which softens the probabilities, or user and item representations. Edge kinds are the
+    relations, the reverse of a relation for pairs not linked in that direction, and self-loops. Unlike the original, a
+    pair linked by two relations has two edges, and heads have `dim / heads` columns instead of `dim`; edge weights are
+    ignored. A layer has embeddings only for kinds that can still reach the targets. Classes come from a linear map, not
+    from another attention layer. Left out: the link decoders (pairs are scored by their dot product).
     """
 
     layers: Count = 2
     heads: Count = 8
     edge_dim: Count = 64
-    """Length of the vector of a kind of edge."""
+    """Size of the edge-kind embeddings."""
     beta: Fraction = 0.05
-    """Share of the attention of the layer before."""
+    """Weight of the previous layer's attention."""
     attention_dropout: Fraction = 0.0
-    """Share of the attention dropped while training; as large as that of rows in the original."""
+    """Dropout rate of the attention weights; the original uses the same rate as for features."""
 
     summary = "attention with learned vectors for relations, residual (Lv et al. 2021)"
     tunable: ClassVar = {"layers": (2, 3), "heads": (4, 8)}
@@ -62,7 +61,7 @@ class _Network(StackedModel):
         super().__init__(problem, settings, seed, types=types)
         self.attention_dropout, nodes = options.attention_dropout, sum(graph.num_nodes[t] for t in types)
         kinds, edges = edges_by_kind(graph, types)
-        edges.append(np.tile(np.arange(nodes), (2, 1)))  # the loops, the last kind
+        edges.append(np.tile(np.arange(nodes), (2, 1)))  # self-loops, the last kind
         self.links = Links(np.concatenate(edges, axis=1)[::-1].T, nodes, options.heads)
         kind_of = np.repeat(np.arange(len(edges)), [e.shape[1] for e in edges])[self.links.order]
         marks = SparseBuffer(sp.csr_matrix((np.ones(len(kind_of)), (np.arange(len(kind_of)), kind_of))))
@@ -74,7 +73,7 @@ class _Network(StackedModel):
             self.layers.append(_Layer(marks, chosen, options, settings.dim, draw))
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """What the task scores, rows of length 1."""
+        """L2-normalised outputs for the task to score."""
         return tuple(F.normalize(z) for z in super().forward(graph, generator))
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -87,14 +86,14 @@ class _Network(StackedModel):
 
 
 class _Layer(Attention):
-    """Attention with a vector for every kind of edge, and for every head a map of it and a vector to compare it to."""
+    """Attention with an embedding per edge kind, and per head a projection and an attention vector for it."""
 
     def __init__(
         self, marks: SparseBuffer, live: Tensor, options: SimpleHGN, dim: int, generator: torch.Generator
     ) -> None:
-        """`marks`: which kind each link is, (links, all kinds); `live`: which kinds have a vector, (all kinds, kinds).
+        """`marks`: one-hot kind of each link, (links, all kinds); `live`: kinds with an embedding, (all kinds, kinds).
 
-        `marks` has no empty rows, since a GPU is slow at them: vectors that are not there count as 0.
+        `marks` has no empty rows, which are slow on a GPU: missing embeddings count as 0.
         """
         super().__init__(dim, options.heads, generator)
         self.marks, self.beta = marks, options.beta
@@ -107,26 +106,26 @@ class _Layer(Attention):
     def forward(  # type: ignore[override]
         self, h: Tensor, links: Links, drop: Callable[[Tensor], Tensor], before: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The next (nodes, dim), and the attention, from that of the layer before."""
+        """Updated states, (nodes, dim), and the attention; `before` is the previous layer's attention."""
         x = self.heads_of(h)
         attention = drop(links.softmax(self.logits(x, links)))
         if before is not None:
             attention = (1 - self.beta) * attention + self.beta * before
         change = links.gather(attention, x) + self.bias
-        return h + change, attention.detach()  # detached as in the authors' program
+        return h + change, attention.detach()  # detached as in the authors' code
 
     def logits(self, x: Tensor, links: Links) -> Tensor:
-        """What the two ends and the kind say of every link, (heads, links)."""
+        """Attention logits from both ends and the kind of every link, (heads, links)."""
         of_kind = (self.kinds @ self.map @ self.kind).squeeze(2)
         of_link = self.marks.fixed @ (self.get_buffer("live") @ of_kind.T)
         return F.leaky_relu(super().logits(x, links) + of_link.T, SLOPE)
 
 
 def edges_by_kind(graph: HeteroGraph, types: Sequence[str]) -> tuple[list[Relation], list[Edges]]:
-    """Kinds of edges between these types, and the edges of each as two rows, source and target, numbered together.
+    """Kinds of edges between these types, and their edges as (source, target) rows of stacked node numbers.
 
-    Links of a node to itself are left out; a pair that is linked in one direction alone has an edge of another kind,
-    the reverse of its relation, in the other.
+    Self-loops are left out. A pair linked in one direction only gets a reverse edge, whose kind is the reverse of its
+    relation.
     """
     starts, nodes = starts_of(graph, types), sum(graph.num_nodes[t] for t in types)
     found: dict[Relation, Edges] = {}
@@ -141,5 +140,5 @@ def edges_by_kind(graph: HeteroGraph, types: Sequence[str]) -> tuple[list[Relati
         alone = known[np.searchsorted(known, back).clip(max=len(known) - 1)] != back
         kinds.append(Relation(r.target, f"reverse of {r.name}", r.source))
         parts.append(np.stack([target[alone], source[alone]]))
-    there = [number for number, edges in enumerate(parts) if edges.shape[1]]
-    return [kinds[n] for n in there], [parts[n] for n in there]
+    nonempty = [number for number, edges in enumerate(parts) if edges.shape[1]]
+    return [kinds[n] for n in nonempty], [parts[n] for n in nonempty]

@@ -1,1 +1,1 @@
-"""Searches for a meta graph. One file per member."""
+"""Search methods for meta graphs. One file per method."""

@@ -1,4 +1,4 @@
-"""What methods share whose model is that of a meta graph, and those that search the paper's space of them."""
+"""Base classes of methods whose model is a meta graph, and of those that search the paper's space."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from diffmg.training.training import build_model
 
 
 class MetaGraphMethod(Method):
-    """Its network is the encoder along the meta graphs that were found."""
+    """A method whose network is the encoder of the meta graphs it found."""
 
     family = "search"
     has_metagraph = True
@@ -25,18 +25,18 @@ class MetaGraphMethod(Method):
 
 @dataclass(frozen=True)
 class SearchMethod(MetaGraphMethod):
-    """Options that each of them has."""
+    """Options common to all search methods."""
 
     depth: Count = 4
     """K, the number of states of a meta graph."""
     search_seeds: Count = 3
-    """Searches, each from another seed; what they find is trained, and validation chooses."""
+    """Number of searches with different seeds; their results are trained and the best on validation is selected."""
 
     needs_search_memory = True
 
     @property
     def searches(self) -> int:
-        """As many as there are seeds."""
+        """One per search seed."""
         return self.search_seeds
 
 

@@ -1,4 +1,4 @@
-"""What searches by gradient share: options, the architecture λ, two updates an epoch, the state."""
+"""Shared by gradient-based searches: options, architecture parameters λ, the two updates of an epoch, and state."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 Job = TypeVar("Job", bound="GradientSearch")
 ARCH_SCALE = 1e-3
-"""λ starts at this times N(0, 1)."""
+"""λ is initialised to this times N(0, 1)."""
 
 
 class Architecture:
-    """λ of one tower: a row per link, a column per candidate, unused columns masked."""
+    """λ of one tower: one row per link, one column per candidate, unused columns masked."""
 
     def __init__(self, space: SearchSpace, draw: torch.Generator, device: torch.device) -> None:
         self.space = space
@@ -53,11 +53,11 @@ class Architecture:
         return self.alpha().argmax(dim=1)
 
     def weights(self, picks: Tensor) -> Tensor:
-        """The α of the picked candidates: all others get no gradient (Proposition 1)."""
+        """The α of the picked candidates; all others get no gradient (Proposition 1)."""
         return self.alpha().gather(1, picks.unsqueeze(1)).squeeze(1)
 
     def listed(self, table: Tensor) -> Tensor:
-        """A table (links, columns) as weights of `space.everything()`: its entries in the order of the choices."""
+        """A table (links, columns) flattened to the weights of `space.everything()`, in its order."""
         return table.flatten().index_select(0, self.places)
 
     def metagraph(self, picks: Tensor) -> MetaGraph:
@@ -66,9 +66,9 @@ class Architecture:
 
 
 class GradientSearch(Search):
-    """Live state of a search that updates the weights ω on the training loss and λ on the validation loss.
+    """A running search that updates the weights ω on the training loss and λ on the validation loss.
 
-    Both updates are first order: ω is taken as it is, not as a function of λ.
+    Both updates are first order: ω is treated as constant in λ.
     """
 
     def __init__(self, options: ByGradient, problem: Problem, depth: int, dim: int, seed: int) -> None:
@@ -86,33 +86,33 @@ class GradientSearch(Search):
 
     @abstractmethod
     def _epoch(self, done: Tensor) -> Reports:
-        """Both updates of the epoch after `done` others, without asking the device for a value."""
+        """Both updates of the epoch after `done` others, without synchronising with the device."""
 
     def found(self) -> tuple[MetaGraph, ...]:
-        """The arg-max of every link."""
+        """The arg-max candidate of every link."""
         return tuple(tower.metagraph(tower.best()) for tower in self.towers)
 
     def advance(self) -> Sequence[Epoch]:
-        """Epochs, with both updates in each."""
+        """Run some epochs, with both updates in each."""
         records = self.steps.advance(self.epoch)
         self.epoch = records[-1].epoch
         return records
 
     def _sample(self, picks: Sequence[Tensor]) -> Chosen:
-        """The meta graphs of the picked candidates, one a link; on a GPU they are never known to the host."""
+        """The meta graphs of the picked candidates, one per link; on a GPU they are never copied to the host."""
         if self.on_device is not None:
-            return self.on_device.wired(picks)
+            return self.on_device.metagraphs(picks)
         return [t.metagraph(p) for t, p in zip(self.towers, picks, strict=True)]
 
     def _update_weights(self, chosen: Chosen, weights: Sequence[Tensor] | None) -> Tensor:
-        """One step of ω on the training loss, which is returned."""
+        """One step of ω on the training loss; returns the loss."""
         fixed = None if weights is None else [w.detach() for w in weights]
         loss = self.problem.task.loss(self.model(self.problem.graph, chosen, fixed), "train")
         update(self.optimizer, loss)
         return loss
 
     def _update_architecture(self, chosen: Chosen, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """One step of λ, which `weights` hang on, on the validation loss; the loss and the score before it."""
+        """One step of λ on the validation loss, through `weights`; returns loss and score before the step."""
         self.model.requires_grad_(False)
         try:
             loss, score = self.problem.task.evaluate(self.model(self.problem.graph, chosen, weights), "val")
@@ -122,13 +122,13 @@ class GradientSearch(Search):
         return loss, score
 
     def tensors(self) -> dict[str, Tensor]:
-        """Weights, architecture, the moments of both; what chance decides follows from the seed."""
+        """Weights, architecture and both optimiser states; random draws follow from the seed."""
         state = module_state("model", self.model) | optimizer_state("adam", self.optimizer)
         state |= optimizer_state("arch_adam", self.arch_optimizer)
         return state | {f"arch.{i}": t.parameter.detach().cpu().clone() for i, t in enumerate(self.towers)}
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:  # noqa: ARG002
-        """Go on from a saved state."""
+        """Resume from a saved state."""
         load_module("model", self.model, tensors)
         load_optimizer("adam", self.optimizer, tensors)
         load_optimizer("arch_adam", self.arch_optimizer, tensors)
@@ -139,23 +139,23 @@ class GradientSearch(Search):
 
 @dataclass(frozen=True)
 class ByGradient(SearchMethod):
-    """Options that each of them has; the defaults are the paper's."""
+    """Options common to gradient-based searches; the defaults are the paper's."""
 
     epochs: Count = 100
     lr: Positive = 0.005
     weight_decay: NotNegative = 0.001
     arch_lr: Positive = 3e-4
     identity_last: bool = False
-    """Also allow identity on the link K <- K-1, as the authors' program does."""
+    """Also allow identity on the link K <- K-1, as the authors' code does."""
 
     job_class: ClassVar[type[GradientSearch]] = GradientSearch  # type: ignore[type-abstract]
 
     @classmethod
     def runs(cls, job: type[Job]) -> type[Job]:
-        """Decorator of the class of its searches."""
+        """Class decorator: sets the class of this method's searches."""
         cls.job_class = job
         return job
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
-        """A search with fresh weights and architecture parameters."""
+        """A new search with freshly initialised weights and architecture parameters."""
         return self.job_class(self, problem, self.depth, settings.dim, seed)

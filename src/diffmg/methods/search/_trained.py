@@ -1,4 +1,4 @@
-"""Judging meta graphs by training them for real."""
+"""Evaluates meta graphs by training them fully."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,26 +12,26 @@ MetaGraphs = tuple[MetaGraph, ...]
 
 
 class Trial(NamedTuple):
-    """What a candidate's training showed in its best epoch on validation."""
+    """Results of a candidate's best epoch on validation."""
 
     value: float
-    """What is compared: the validation score, or minus the validation loss, as the settings select."""
+    """The selection criterion: validation score, or negative validation loss, as the settings say."""
     train_loss: float
     val_loss: float
     val_score: float
 
     def record(self, epoch: int) -> Epoch:
-        """As what an epoch of a search showed."""
+        """As the record of a search epoch."""
         return Epoch(epoch, self.train_loss, self.val_loss, self.val_score)
 
 
 def judge(problem: Problem, candidates: Sequence[MetaGraphs], settings: Settings, seed: int) -> list[Trial]:
-    """Train every candidate to its end, all from the same seed, so that the meta graphs alone make the difference."""
+    """Train every candidate fully, all from the same seed, so that only the meta graphs differ."""
     start = derive_seed(seed, "train")
     return [_trial(t) for t in train_parallel(problem, [(c, start) for c in candidates], settings)]
 
 
 def _trial(training: Training) -> Trial:
-    if training.best_epoch == 0:  # no epoch had a score that is a number
+    if training.best_epoch == 0:  # every score was NaN
         return Trial(-float("inf"), *[float("nan")] * 3)
     return Trial(training.best_value, *training.steps.records[training.best_epoch - 1].tolist())

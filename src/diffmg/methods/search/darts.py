@@ -1,9 +1,9 @@
 """DARTS (Liu, Simonyan and Yang, ICLR 2019) on DiffMG's search space and encoder.
 
-Every link carries all its candidates, each message multiplied by its α = softmax(λ), in the update of the weights as in
-that of λ; the meta graph taken in the end is the arg-max of every link. First order only: their second-order gradient,
-which goes through one step of the weights, is left out. So are their cells, their rule of two inputs a node, and their
-optimisers: both updates use Adam with DiffMG's settings, weights first, where DARTS alternates from λ on.
+Every link mixes all its candidates, each message weighted by its α = softmax(λ), in the updates of both the weights and
+λ; the result is the arg-max candidate of every link. First order only: their second-order gradient, through one step of
+the weights, is left out. So are their cells, their rule of two inputs per node, and their optimisers: both updates use
+Adam with DiffMG's settings, and each epoch updates the weights first, where DARTS starts with λ.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Darts(ByGradient):
 
 @Darts.runs
 class DartsSearch(GradientSearch):
-    """Live state of one search."""
+    """A running search."""
 
     def _epoch(self, done: Tensor) -> Reports:  # noqa: ARG002
         weights = [t.listed(t.alpha()) for t in self.towers]

@@ -29,11 +29,11 @@ class DiffMG(ByGradient):
     decay: Share = 0.9
     """Factor on epsilon after each epoch."""
     coin: Literal["link", "tower"] = "link"
-    """Toss for exploration once per link, or once per tower as the authors' program does."""
+    """Decide on exploration once per link, or once per tower as the authors' code does."""
     single_level: bool = False
-    """Update weights and architecture on one loss over train and validation together."""
+    """Update weights and architecture on one joint loss over training and validation data."""
     all_alpha: bool = False
-    """Update every α of a link at once: the update of λ mixes all candidates, that of the weights keeps the sample.
+    """Update every α of a link at once: the update of λ mixes all candidates, that of the weights uses the sample.
 
     One reading of the row "DiffMG (DARTS)" in the paper's ablation, which does not say what the weights see; the
     method `darts`, which mixes in both updates, is the other.
@@ -42,13 +42,13 @@ class DiffMG(ByGradient):
     summary = "the paper's differentiable search, one sampled operation a link"
 
     def rules(self) -> dict[str, bool]:
-        """What must hold, as formulas."""
+        """Constraints on the options."""
         return {"not (single_level and all_alpha)": not (self.single_level and self.all_alpha)}
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """What chance decides in every epoch of a search, drawn before it starts; Eq. (11)."""
+    """The random decisions of every epoch of a search, drawn in advance; Eq. (11)."""
 
     explores: Tensor
     """(epochs, links): whether the link takes a random candidate instead of the arg-max."""
@@ -57,7 +57,7 @@ class Exploration:
 
     @classmethod
     def draw(cls, options: DiffMG, towers: Sequence[Architecture], seed: int) -> list[Exploration]:
-        """One per tower, from one stream."""
+        """One per tower, from one random stream."""
         draw = generator("cpu", seed, "sample")
         epsilon = options.epsilon * options.decay ** torch.arange(options.epochs).unsqueeze(1)
         tables = []
@@ -77,7 +77,7 @@ class Exploration:
 
 @DiffMG.runs
 class DiffMGSearch(GradientSearch):
-    """Live state of one search."""
+    """A running search."""
 
     options: DiffMG
 

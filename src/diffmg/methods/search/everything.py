@@ -1,8 +1,8 @@
-"""No search at all: every candidate of every link.
+"""No search: the meta graph with every candidate of every link.
 
 Messages of several operations on a link are summed, or averaged with the training setting `links = "mean"`. The two
-differ: a way over more links is multiplied by more numbers of candidates in the sum, so long ways outweigh short ones;
-LayerNorm takes out only a factor common to all. EMPTY adds nothing to a sum and counts in an average.
+differ: in a sum, every link of a path multiplies its weight by the number of candidates, so long paths outweigh short
+ones; LayerNorm removes only a common factor. EMPTY adds nothing to a sum but counts in an average.
 """
 
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from diffmg.training.job import Immediate, Search
 @METHODS.add("everything")
 @dataclass(frozen=True)
 class Everything(MetaGraphMethod):
-    """The meta graph with all candidates on every link: what choosing among them must beat."""
+    """The meta graph with all candidates on every link: a baseline for any selection among them."""
 
     depth: Count = 4
     """K, the number of states of a meta graph."""
     identity_last: bool = False
-    """Also allow identity on the link K <- K-1, as the authors' program does."""
+    """Also allow identity on the link K <- K-1, as the authors' code does."""
 
     summary = "no search: all candidates on every link; averaged with --set links=mean"
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:  # noqa: ARG002
-        """Nothing to look for."""
+        """No search: finishes at once."""
         return Immediate(tuple(space.everything() for space in spaces_of(problem, self.depth, self.identity_last)))

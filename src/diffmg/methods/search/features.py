@@ -1,4 +1,4 @@
-"""No network at all: the target's own features."""
+"""No edges: the target's own features only."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from diffmg.training.job import Immediate, Search
 @METHODS.add("features")
 @dataclass(frozen=True)
 class FeaturesOnly(MetaGraphMethod):
-    """The meta graph with one identity link: what the network must add to."""
+    """The meta graph with one identity link: the baseline without edges."""
 
     summary = "no relations: the target's own features only"
     depth = 1
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:  # noqa: ARG002
-        """Nothing to look for."""
+        """No search: finishes at once."""
         return Immediate(tuple(MetaGraph.features_only(t) for t in problem.task.target_types))

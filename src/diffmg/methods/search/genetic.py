@@ -1,11 +1,11 @@
-"""Genetic search in the manner of GEMS (Han et al., CIKM 2020) on DiffMG's search space and encoder.
+"""Genetic search in the style of GEMS (Han et al., CIKM 2020) on DiffMG's search space and encoder.
 
-A population of meta graphs, each trained for real and judged on validation, is bred for some generations: parents win
-tournaments, a child takes each link from one of two parents and some links at random, the best live on. Scores are kept
-by meta graph: none is trained twice. Population and generations are those the paper ran GEMS with.
+Evolves a population of meta graphs, each trained fully and evaluated on validation: tournament selection of parents,
+uniform crossover, mutation of links, and elitism. Results are cached by meta graph, so none is trained twice.
+Population size and number of generations are those with which the paper ran GEMS.
 
-Left out of GEMS: its own space of meta structures between two ends and the operators on them, its rules and its
-predictor that turn candidates down untrained, and its model, which joins several meta structures by attention.
+Left out of GEMS: its own space of meta structures between two nodes with its operators, its rules and its predictor
+that reject candidates without training, and its model, which combines several meta structures by attention.
 """
 
 import random
@@ -24,7 +24,7 @@ from diffmg.training import Epoch
 from diffmg.training.job import Search
 
 Genes = tuple[int, ...]
-"""The number of the candidate on each link, tower after tower."""
+"""Index of the candidate on each link, tower by tower."""
 
 
 @METHODS.add("genetic")
@@ -35,73 +35,73 @@ class Genetic(SearchMethod):
     population: Count = 20
     generations: Count = 100
     tournament: Count = 3
-    """A parent is the best of so many, drawn from the population."""
+    """Tournament size: a parent is the best of this many random members."""
     crossover: Share = 0.9
-    """Probability that a child has two parents: each link is then taken from either."""
+    """Probability of crossover: each link of the child is taken from either parent."""
     mutation: Share = 0.1
-    """Probability for each link of a child to take another candidate."""
+    """Mutation probability of each link."""
     elite: int = 2
-    """The best so many of a generation live on in the next."""
+    """How many of the best survive to the next generation."""
     identity_last: bool = False
-    """Also allow identity on the link K <- K-1, as the authors' program does."""
+    """Also allow identity on the link K <- K-1, as the authors' code does."""
 
     summary = "genetic search, each candidate trained for real"
 
     def rules(self) -> dict[str, bool]:
-        """What must hold, as formulas."""
+        """Constraints on the options."""
         return {"0 <= elite < population": 0 <= self.elite < self.population}
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
-        """A search from a random population, which is its first generation."""
+        """A new search; the first generation is random."""
         return GeneticSearch(self, problem, self.depth, settings, seed)
 
 
 class GeneticSearch(Search):
-    """Live state of one search: the population and the scores of all that were ever trained."""
+    """A running search: the population, and the trials of all candidates trained so far."""
 
     def __init__(self, options: Genetic, problem: Problem, depth: int, settings: Settings, seed: int) -> None:
         self.options, self.problem, self.settings, self.seed = options, problem, settings, seed
         self.total = options.generations
         self.spaces = spaces_of(problem, depth, options.identity_last)
         self.counts = tuple(len(c) for space in self.spaces for c in space.candidates)
-        rng = self._chance()
+        rng = self._rng()
         self.population = [tuple(map(rng.randrange, self.counts)) for _ in range(options.population)]
-        self.shown: dict[Genes, Trial] = {}
+        self.results: dict[Genes, Trial] = {}
 
     def found(self) -> MetaGraphs:
-        """The best meta graphs ever trained; before there are any, the first of the population."""
-        return self._metagraphs(self._ranked(self.shown)[0] if self.shown else self.population[0])
+        """The best meta graphs so far; before any training, the first of the population."""
+        return self._metagraphs(self._ranked(self.results)[0] if self.results else self.population[0])
 
     def advance(self) -> Sequence[Epoch]:
-        """One generation; the record is the best candidate's so far."""
+        """Run one generation; the record is that of the best candidate so far."""
         if self.epoch > 0:
-            self.population = self._bred()
-        fresh = [genes for genes in dict.fromkeys(self.population) if genes not in self.shown]
+            self.population = self._next_generation()
+        fresh = [genes for genes in dict.fromkeys(self.population) if genes not in self.results]
         trials = judge(self.problem, [self._metagraphs(g) for g in fresh], self.settings, self.seed)
-        self.shown |= dict(zip(fresh, trials, strict=True))
+        self.results |= dict(zip(fresh, trials, strict=True))
         self.epoch += 1
-        return [self.shown[self._ranked(self.shown)[0]].record(self.epoch)]
+        return [self.results[self._ranked(self.results)[0]].record(self.epoch)]
 
-    def _bred(self) -> list[Genes]:
-        """The generation after the population, whose scores are known."""
-        options, rng = self.options, self._chance()
-        next_one = self._ranked(dict.fromkeys(self.population))[: options.elite]
-        while len(next_one) < options.population:
+    def _next_generation(self) -> list[Genes]:
+        """The next generation, from the current population and its scores."""
+        options, rng = self.options, self._rng()
+        generation = self._ranked(dict.fromkeys(self.population))[: options.elite]
+        while len(generation) < options.population:
             child = self._winner(rng)
             if rng.random() < options.crossover:
                 child = crossed(child, self._winner(rng), rng)
-            next_one.append(mutated(child, self.counts, options.mutation, rng))
-        return next_one
+            generation.append(mutated(child, self.counts, options.mutation, rng))
+        return generation
 
     def _winner(self, rng: random.Random) -> Genes:
         return self._ranked(rng.choices(self.population, k=self.options.tournament))[0]
 
-    def _ranked(self, several: Sequence[Genes] | dict[Genes, Any]) -> list[Genes]:
-        """Best first; those that are alike stay in their order."""
-        return sorted(several, key=lambda genes: -self.shown[genes].value)
+    def _ranked(self, candidates: Sequence[Genes] | dict[Genes, Any]) -> list[Genes]:
+        """Best first; ties keep their order."""
+        return sorted(candidates, key=lambda genes: -self.results[genes].value)
 
-    def _chance(self) -> random.Random:
-        """A stream of its own for each generation, so that none is part of the state."""
+    def _rng(self) -> random.Random:
+        """A separate random stream per generation, so that none needs to be saved."""
         return random.Random(derive_seed(self.seed, "generation", self.epoch))
 
     def _metagraphs(self, genes: Genes) -> MetaGraphs:
@@ -109,25 +109,25 @@ class GeneticSearch(Search):
         return tuple(space.metagraph(tuple(islice(rest, len(space.candidates)))) for space in self.spaces)
 
     def numbers(self) -> dict[str, Any]:
-        """The population, and all scores."""
-        shown = [[list(genes), list(trial)] for genes, trial in self.shown.items()]
-        return {"population": [list(genes) for genes in self.population], "shown": shown}
+        """The population, and all trials."""
+        results = [[list(genes), list(trial)] for genes, trial in self.results.items()]
+        return {"population": [list(genes) for genes in self.population], "shown": results}
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:  # noqa: ARG002
-        """Go on from a saved state."""
+        """Resume from a saved state."""
         self.population = [tuple(genes) for genes in numbers["population"]]
-        self.shown = {tuple(genes): Trial(*row) for genes, row in numbers["shown"]}
+        self.results = {tuple(genes): Trial(*row) for genes, row in numbers["shown"]}
 
 
 def crossed(one: Genes, other: Genes, rng: random.Random) -> Genes:
-    """A child that has each link from either parent."""
+    """Uniform crossover: each link from either parent."""
     return tuple(rng.choice(pair) for pair in zip(one, other, strict=True))
 
 
 def mutated(genes: Genes, counts: Sequence[int], probability: float, rng: random.Random) -> Genes:
-    """The same genes, each link with this probability at another of its `counts` candidates."""
+    """A copy in which each link changes to another of its `counts` candidates with this probability."""
     changed = []
     for gene, count in zip(genes, counts, strict=True):
-        moves = rng.random() < probability and count > 1
-        changed.append((gene + rng.randrange(1, count)) % count if moves else gene)
+        mutates = rng.random() < probability and count > 1
+        changed.append((gene + rng.randrange(1, count)) % count if mutates else gene)
     return tuple(changed)

@@ -3,14 +3,14 @@
 λ lies in the box [0, 1] and is used without softmax. Its projection λ̄ is one-hot: 1 for the largest entry of each link,
 0 for the others. One iteration, with L the losses:
 
-    ω <- ω - step of ∂L_train(ω, λ̄)/∂ω         one candidate a link is computed
+    ω <- ω - step of ∂L_train(ω, λ̄)/∂ω         one candidate per link is computed
     λ <- clip(λ - step of ∂L_val(ω, λ̄)/∂λ̄)     to [0, 1]; the gradient is taken at λ̄, for every candidate of a link
     λ̄ <- the projection of the new λ
 
-The steps are Adam's with DiffMG's rates. Their paper states plain gradient steps and starts each iteration at λ; since
-the two updates alternate, only the ends differ. As in their program the projection is exactly one-hot (the paper's set
-only asks for a single entry that is not zero), and λ starts in the middle of the box, here with DiffMG's small noise so
-that seeds differ. Left out: the penalty on the size of the model, the random choice that their program offers, cells.
+The steps are Adam's with DiffMG's rates. Their paper uses plain gradient steps and starts each iteration with λ; since
+the two updates alternate, only the first and last steps differ. As in their code, the projection is exactly one-hot
+(the paper only requires a single non-zero entry), and λ starts in the middle of the box, here with DiffMG's small noise
+so that seeds differ. Left out: the penalty on model size, the random selection offered by their code, and cells.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Nasp(ByGradient):
 
 @Nasp.runs
 class NaspSearch(GradientSearch):
-    """Live state of one search."""
+    """A running search."""
 
     def __init__(self, options: Nasp, problem: Problem, depth: int, dim: int, seed: int) -> None:
         super().__init__(options, problem, depth, dim, seed)
@@ -55,6 +55,6 @@ class NaspSearch(GradientSearch):
 
 
 def projected(tower: Architecture, picks: Tensor) -> Tensor:
-    """λ̄, one-hot at the picked candidates; a gradient that arrives at it is handed on to λ as it is."""
+    """λ̄, one-hot at the picked candidates; straight-through: its gradient is passed to λ unchanged."""
     one_hot = torch.zeros_like(tower.parameter).scatter(1, picks.unsqueeze(1), 1.0)
     return one_hot + (tower.parameter - tower.parameter.detach())

@@ -1,4 +1,4 @@
-"""A meta graph drawn at random: what any search must beat."""
+"""A random meta graph: the baseline for any search."""
 
 import random
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from diffmg.training.job import Immediate, Search
 @METHODS.add("random")
 @dataclass(frozen=True)
 class RandomMetaGraph(SearchMethod):
-    """One operation a link, uniformly from the search space. Several search seeds make it random search."""
+    """One operation per link, uniform over the search space. With several search seeds this is random search."""
 
     summary = "a meta graph drawn uniformly from the search space"
     needs_search_memory = False

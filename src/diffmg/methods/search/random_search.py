@@ -1,7 +1,7 @@
-"""Random search: meta graphs drawn uniformly, each trained for real, the best on validation taken.
+"""Random search: uniformly sampled meta graphs, each trained fully; the best on validation is selected.
 
-The rival that any search must beat at the same cost (Li and Talwalkar, UAI 2019). All trials start from the same seed,
-and a meta graph that is drawn again is not tried again.
+The baseline for any search at the same cost (Li and Talwalkar, UAI 2019). All trials start from the same seed, and
+duplicate meta graphs are trained once.
 """
 
 import random
@@ -26,21 +26,21 @@ class RandomSearch(SearchMethod):
 
     trials: Count = 60
     batch: Count = 20
-    """Trials trained side by side: an epoch of the search."""
+    """Trials trained in parallel: one epoch of the search."""
     operations: Count = 1
-    """Operations on each link, all of them where there are fewer candidates."""
+    """Operations per link; all candidates where there are fewer."""
     identity_last: bool = False
-    """Also allow identity on the link K <- K-1, as the authors' program does."""
+    """Also allow identity on the link K <- K-1, as the authors' code does."""
 
     summary = "random meta graphs, each trained for real; the best on validation"
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
-        """A search whose trials are drawn at once and trained one batch an epoch."""
+        """A new search: trials are drawn in advance and trained one batch per epoch."""
         return RandomSearchJob(self, problem, settings, seed)
 
 
 class RandomSearchJob(Search):
-    """Live state of one search: the trials, and what those trained so far showed."""
+    """A running search: the candidates, and the results of those trained so far."""
 
     def __init__(self, options: RandomSearch, problem: Problem, settings: Settings, seed: int) -> None:
         self.batch, self.problem, self.settings, self.seed = options.batch, problem, settings, seed
@@ -49,33 +49,33 @@ class RandomSearchJob(Search):
         drawn = (tuple(draw(space, options.operations, rng) for space in spaces) for _ in range(options.trials))
         self.trials = list(dict.fromkeys(drawn))
         self.total = -(-len(self.trials) // self.batch)
-        self.shown: list[Trial] = []
+        self.results: list[Trial] = []
 
     def found(self) -> MetaGraphs:
-        """The best trial so far; before there is one, the first that was drawn."""
-        return self.trials[self._best() if self.shown else 0]
+        """The best trial so far; before any training, the first one drawn."""
+        return self.trials[self._best() if self.results else 0]
 
     def advance(self) -> Sequence[Epoch]:
-        """Train the next batch; the record is the best trial's so far."""
+        """Train the next batch; the record is that of the best trial so far."""
         first = self.epoch * self.batch
-        self.shown += judge(self.problem, self.trials[first : first + self.batch], self.settings, self.seed)
+        self.results += judge(self.problem, self.trials[first : first + self.batch], self.settings, self.seed)
         self.epoch += 1
-        return [self.shown[self._best()].record(self.epoch)]
+        return [self.results[self._best()].record(self.epoch)]
 
     def _best(self) -> int:
-        return max(range(len(self.shown)), key=lambda n: self.shown[n].value)
+        return max(range(len(self.results)), key=lambda n: self.results[n].value)
 
     def numbers(self) -> dict[str, Any]:
-        """What was seen of the trials so far; the trials follow from the seed."""
-        return {"shown": [list(trial) for trial in self.shown]}
+        """Results so far; the trials themselves follow from the seed."""
+        return {"shown": [list(trial) for trial in self.results]}
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:  # noqa: ARG002
-        """Go on from a saved state."""
-        self.shown = [Trial(*row) for row in numbers["shown"]]
+        """Resume from a saved state."""
+        self.results = [Trial(*row) for row in numbers["shown"]]
 
 
 def draw(space: SearchSpace, operations: int, rng: random.Random) -> MetaGraph:
-    """A meta graph with so many operations a link, every choice of them equally likely."""
+    """A uniformly random meta graph with `operations` operations per link."""
     picks = [sorted(rng.sample(range(len(c)), min(operations, len(c)))) for c in space.candidates]
     links = (tuple(c[p] for p in ps) for c, ps in zip(space.candidates, picks, strict=True))
     return MetaGraph(space.target, tuple(links))

@@ -1,4 +1,4 @@
-"""Columns become features, each by its type. One file per kind of them."""
+"""Column types, which turn columns into features. One file per group of types."""
 
 from diffmg.tables.columns._base import COLUMN_TYPES, ColumnEncoder, fit_column
 

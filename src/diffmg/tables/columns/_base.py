@@ -1,4 +1,4 @@
-"""The contract of a column type: fitted once, then it turns values into features, also those of other rows."""
+"""The interface of column types: fitted once, then applied to any rows."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
@@ -13,28 +13,28 @@ from diffmg.core.arrow import decoded
 from diffmg.core.codec import register, structure_fields, to_plain
 
 Block: TypeAlias = Any
-"""Features of some columns: a dense array of float32, or a scipy CSR matrix."""
+"""A block of features: a dense float32 array or a SciPy CSR matrix."""
 
 
 class ColumnEncoder(ABC):
-    """A fitted column, as a frozen value that can be kept in JSON."""
+    """A fitted column encoder: a frozen value that can be saved as JSON."""
 
     rank: ClassVar[int] = 50
-    """Types are asked in this order whether a column is of theirs."""
+    """Types are tried in this order."""
 
     @classmethod
     @abstractmethod
     def fit(cls, values: pa.ChunkedArray) -> Self | None:
-        """Fit to a column; None where it is not of this type."""
+        """Fit to a column; None if it is not of this type."""
 
     @property
     @abstractmethod
     def note(self) -> str:
-        """What was done with the column, in a few words."""
+        """Short description of how the column is encoded."""
 
     @abstractmethod
     def transform(self, values: pa.ChunkedArray) -> Block | None:
-        """Features, a row per value; None where the column is no feature, not even by what is missing."""
+        """Features, one row per value; None if neither the column nor its missing values are features."""
 
 
 COLUMN_TYPES = Registry[type[ColumnEncoder]]("column type", "diffmg.tables.columns", group="diffmg.column_types")
@@ -43,7 +43,7 @@ COLUMN_TYPES = Registry[type[ColumnEncoder]]("column type", "diffmg.tables.colum
 @COLUMN_TYPES.add("unused")
 @dataclass(frozen=True)
 class Unused(ColumnEncoder):
-    """Takes what no other type takes: it can be no feature."""
+    """Fallback for columns that no other type accepts; not used as a feature."""
 
     kind: str
 
@@ -51,21 +51,21 @@ class Unused(ColumnEncoder):
 
     @classmethod
     def fit(cls, values: pa.ChunkedArray) -> Self | None:
-        """Anything."""
+        """Accepts any column."""
         return cls(str(values.type))
 
     @property
     def note(self) -> str:
-        """Why."""
+        """Why it is left out."""
         return f"left out ({self.kind} is no kind of feature)"
 
     def transform(self, values: pa.ChunkedArray) -> Block | None:  # noqa: ARG002
-        """Nothing."""
+        """No features."""
         return None
 
 
 def fit_column(values: pa.ChunkedArray) -> ColumnEncoder:
-    """The encoder of the first type that takes the column."""
+    """The encoder of the first type that accepts the column."""
     for kind in sorted((kind for _, kind in COLUMN_TYPES.items()), key=lambda kind: kind.rank):
         fitted = kind.fit(values)
         if fitted is not None:
@@ -74,7 +74,7 @@ def fit_column(values: pa.ChunkedArray) -> ColumnEncoder:
 
 
 def finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """In few types; numbers that are not finite are missing."""
+    """Decoded values; non-finite numbers become missing."""
     values = decoded(values)
     if pa.types.is_floating(values.type):
         return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
@@ -87,12 +87,12 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text: also of a column without values, or whose codes happen to look like numbers in these rows."""
+    """Cast to text, e.g. a column without values, or codes that look like numbers in these rows."""
     return values if pa.types.is_string(values.type) else values.cast(pa.string())
 
 
 def nothing(values: pa.ChunkedArray) -> Block:
-    """No features of the values themselves."""
+    """A block without columns."""
     return np.zeros((len(values), 0), np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Columns of categories, and of names, which are too many to be categories."""
+"""Categorical columns; names, with too many different values, are left out."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -11,19 +11,19 @@ from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder, as_t
 from diffmg.tables.columns.words import MOST_CATEGORIES
 
 RARE = 0.002
-"""A category with a smaller share of the rows is pooled with other rare ones."""
+"""Categories with a smaller share of the rows are pooled."""
 
 
 @COLUMN_TYPES.add("category")
 @dataclass(frozen=True)
 class Category(ColumnEncoder):
-    """One column for each frequent category, and one for all others where there are any."""
+    """One-hot columns for frequent categories, and one for all others if there are any."""
 
     kinds: tuple[str, ...]
     pooled: int
-    """How many rare ones share a column."""
+    """Number of rare categories that share a column."""
     left_out: str = ""
-    """Why the column is no feature, where it is none."""
+    """Why the column is not a feature; empty if it is."""
     constant: bool = False
 
     rank = 50
@@ -41,20 +41,20 @@ class Category(ColumnEncoder):
         if several > MOST_CATEGORIES and several > known / 2:
             return cls((), 0, f"a name: {several} different values in {known} rows")
         order = np.argsort(-numbers, kind="stable")[:MOST_CATEGORIES]
-        kept = order[numbers[order] >= RARE * known]
-        if not len(kept):
+        frequent = order[numbers[order] >= RARE * known]
+        if not len(frequent):
             return cls((), 0, f"a name: {several} different values in {known} rows, all of them rare")
-        return cls(tuple(names.take(pa.array(kept)).to_pylist()), several - len(kept))
+        return cls(tuple(names.take(pa.array(frequent)).to_pylist()), several - len(frequent))
 
     @property
     def note(self) -> str:
-        """How many categories."""
+        """The number of categories."""
         if self.left_out:
             return f"left out ({self.left_out})"
         return f"category, {len(self.kinds)} kinds" + (f" and {self.pooled} rare ones pooled" if self.pooled else "")
 
     def transform(self, values: pa.ChunkedArray) -> Block | None:
-        """Ones and zeros; a missing value has zeros alone, one that was not seen is pooled with the rare ones."""
+        """One-hot encoding; missing values are all zeros, unseen ones are pooled with the rare ones."""
         if self.left_out:
             return nothing(values) if self.constant else None
         values = as_text(values)

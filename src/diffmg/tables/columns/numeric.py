@@ -1,4 +1,4 @@
-"""Columns of numbers, of yes and no, and of dates: mean 0, standard deviation 1, missing values at the mean."""
+"""Numeric, boolean and date columns: standardised, missing values set to the mean."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder, is_n
 
 @dataclass(frozen=True)
 class Standardised(ColumnEncoder):
-    """The largest size, and mean and deviation after dividing by it: squares of huge numbers would be infinite."""
+    """Standardises after dividing by the largest magnitude, so that squares of huge numbers do not overflow."""
 
     largest: float = 0.0
     mean: float = 0.0
     deviation: float = 0.0
-    """0 for a column that is always the same."""
+    """0 for a constant column."""
 
     words: ClassVar[str]
 
     @classmethod
     @abstractmethod
     def takes(cls, kind: pa.DataType) -> bool:
-        """Whether a column of this Arrow type is one of these."""
+        """Whether this encoder accepts a column of this Arrow type."""
 
     @staticmethod
     def numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
-        """The values as float64, NaN where one is missing."""
+        """The values as float64, NaN where missing."""
         return np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
 
     @classmethod
     def fit(cls, values: pa.ChunkedArray) -> Self | None:
-        """Mean and deviation of what is known."""
+        """Mean and standard deviation of the values that are not missing."""
         if not cls.takes(values.type):
             return None
         numbers = cls.numbers(values)
@@ -47,11 +47,11 @@ class Standardised(ColumnEncoder):
 
     @property
     def note(self) -> str:
-        """The kind of number."""
+        """The kind of column."""
         return self.words if self.deviation else f"left out (a {self.words} that is always the same)"
 
     def transform(self, values: pa.ChunkedArray) -> Block | None:
-        """One column."""
+        """One standardised column."""
         if not (self.takes(values.type) or pa.types.is_null(values.type)):
             raise DiffmgError(f"a {self.words} must be given, but got {values.type}")
         if not self.deviation:
@@ -62,7 +62,7 @@ class Standardised(ColumnEncoder):
 
 @COLUMN_TYPES.add("number")
 class Number(Standardised):
-    """A standardised whole number, fraction or decimal."""
+    """A standardised integer, float or decimal."""
 
     rank = 20
     words = "number"
@@ -87,10 +87,10 @@ class Date(Standardised):
 
     @classmethod
     def takes(cls, kind: pa.DataType) -> bool:
-        """Dates and moments."""
+        """Dates and timestamps."""
         return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
     @staticmethod
     def numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
-        """Seconds."""
+        """Seconds since the epoch."""
         return Standardised.numbers(values.cast(pa.timestamp("s"), safe=False).cast(pa.int64()))

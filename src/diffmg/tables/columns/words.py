@@ -1,4 +1,4 @@
-"""Columns of running text."""
+"""Free-text columns."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -11,14 +11,14 @@ import scipy.sparse as sp
 from diffmg.tables.columns._base import COLUMN_TYPES, Block, ColumnEncoder, as_text
 
 BLANKS = 2
-"""A text has this many blanks or more, on average."""
+"""Minimum average number of spaces for a column to count as text."""
 MOST_CATEGORIES = 50
 
 
 @COLUMN_TYPES.add("words")
 @dataclass(frozen=True)
 class Words(ColumnEncoder):
-    """Words hashed into columns; there is nothing to learn."""
+    """Words hashed into columns; nothing is fitted."""
 
     columns: int = 256
 
@@ -26,7 +26,7 @@ class Words(ColumnEncoder):
 
     @classmethod
     def fit(cls, values: pa.ChunkedArray) -> Self | None:
-        """Text with blanks in it, most of it different from row to row."""
+        """Accepts text with spaces whose values mostly differ between rows."""
         if not pa.types.is_string(values.type):
             return None
         kinds, known = len(pc.unique(values.drop_null())), len(values) - values.null_count
@@ -35,11 +35,11 @@ class Words(ColumnEncoder):
 
     @property
     def note(self) -> str:
-        """How many columns."""
+        """The number of columns."""
         return f"text, words hashed into {self.columns} columns"
 
     def transform(self, values: pa.ChunkedArray) -> Block | None:
-        """Word counts of length 1."""
+        """L2-normalised word counts."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
         hashing = HashingVectorizer(n_features=self.columns, alternate_sign=False, dtype=np.float32)
