@@ -173,7 +173,8 @@ def measured() -> dict[str, dict[str, list[int]]]:
 
 def run_peaks(*cases: str, **environment: str) -> dict[str, dict[str, list[int]]]:
     command = [sys.executable, str(ROOT / "tests" / "peaks.py"), *cases]
-    surroundings = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)} | environment
+    places = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    surroundings = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": places} | environment
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=surroundings)
     found = json.loads(done.stdout)
     if any(peak is None for works in found.values() for _, peak in works.values()):
