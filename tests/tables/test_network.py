@@ -274,15 +274,15 @@ def test_ids_of_several_columns():
     assert "relation wrote: 1 rows that name no paper, left out" in graph.notes
 
 
-def test_columns_and_edges_are_read_in_node_order():
+def test_columns_are_read_in_node_order_and_edges_in_row_order():
     tables = {name: as_table(columns, name) for name, columns in TABLES.items()}
     tables["wrote"] = as_table({**TABLES["wrote"], "note": ["x", "y", "z"]}, "wrote")
     network = build_network(DESCRIPTION, tables)
     assert network.count("paper") == 2
     assert network.node_column("paper", "year").to_pylist() == [2010, 2000]
     relation, index = network.edges("wrote")
-    assert (relation, index.tolist()) == (WROTE, [[0, 1, 1], [1, 0, 1]])
-    assert network.edge_column("wrote", "note").to_pylist() == ["y", "x", "z"]
+    assert (relation, index.tolist()) == (WROTE, [[1, 0, 1], [0, 1, 1]])
+    assert network.edge_column("wrote", "note").to_pylist() == ["x", "y", "z"], "a value per edge"
     with pytest.raises(DiffmgError, match="did you mean 'year'"):
         network.node_column("paper", "yaer")
 
@@ -290,8 +290,8 @@ def test_columns_and_edges_are_read_in_node_order():
 def test_some_edges_may_be_left_out_and_notes_added():
     network = build_network(DESCRIPTION, {name: as_table(columns, name) for name, columns in TABLES.items()})
     graph = network.graph({"wrote": np.array([True, False, True])}, ["more"])
-    assert edges(graph, WROTE) == {("ann", 7), ("bob", 7)}
-    assert edges(graph, BACK) == {(7, "ann"), (7, "bob")}
+    assert edges(graph, WROTE) == {("bob", 5), ("bob", 7)}
+    assert edges(graph, BACK) == {(5, "bob"), (7, "bob")}
     assert graph.notes == ("author.age: number", "paper.year: number", "more")
 
 

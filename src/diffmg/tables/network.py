@@ -202,9 +202,9 @@ def _edges(name: str, relation: RelationTable, table: pa.Table, ids: _Ids, drop:
         weight = numbers(column(table, relation.weight, f"relation {name!r}"), f"weights of relation {name!r}")[rows]
     ends = Relation(relation.source[0], relation.name or name, relation.target[0])
     found = Edges(ends, np.stack([source[rows], target[rows]]), weight, rows)
-    keys = found.index[::-1] if weight is None else (weight, *found.index[::-1])
-    order = np.lexsort(keys)  # by node, so that sums of weights do not depend on the order of rows
-    return found.only(order), notes + more
+    if weight is not None:  # sorted, so that sums of the weights of repeated edges do not depend on the order of rows
+        found = found.only(np.lexsort((weight, *found.index[::-1])))
+    return found, notes + more
 
 
 def _node_numbers(name: str, end: Sequence[str], table: pa.Table, ids: _Ids, drop: bool) -> tuple[Ints, list[str]]:
