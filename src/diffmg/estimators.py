@@ -78,11 +78,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def load(cls, path: Path | str, data: Problem | HeteroGraph | None = None, task: Task | None = None) -> Self:
         """Load a saved run; its data are opened from the original source unless given."""
         path = Path(path)
-        plan, problem = read_run(path).plan, None if data is None else cls._problem(data, task)
-        model = Model.load(path, problem)
+        saved, problem = read_run(path), None if data is None else cls._problem(data, task)
+        model, plan = Model.load(path, problem), saved.plan
         cls._check(model.task)
         own = {"settings": plan.settings, "repeats": plan.repeats, "seed": plan.seed, "device": plan.device}
-        return cls(method=plan.method.make(), **own)._set_results(read_run(path), model)  # type: ignore[arg-type]
+        return cls(method=plan.method.make(), **own)._set_results(saved, model)  # type: ignore[arg-type]
 
     @classmethod
     def _problem(cls, data: Problem | HeteroGraph, task: Task | None) -> Problem:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from diffmg.tasks.problem import Problem
 
 GIVEN = "Train this meta graph file, or 'published' for the authors', instead of searching for one."
-Out = Annotated[Path | None, common.option("--out", help="The run folder to write; else runs/NAME-METHOD-seedSEED.")]
+Out = Annotated[Path | None, common.option("--out", help="The run folder.", show_default="runs/NAME-METHOD-seedSEED")]
 MetaGraphFile = Annotated[str | None, common.option("--metagraph", help=GIVEN)]
 Repeats = Annotated[int, typer.Option("--repeats", help="Trainings of what was chosen; the best is kept.")]
 SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]

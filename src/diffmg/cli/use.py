@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from diffmg.runs.model import Model
     from diffmg.tasks.answers import Answers
 
-OutFile = Annotated[Path | None, common.option("--out", help="CSV file to write, instead of printing.")]
-Ids = Annotated[list[str] | None, common.option("--id", help="Only this node or user; may be repeated.")]
-Data = Annotated[str | None, common.option("--data", help="Where the data are now, if not where they were.")]
+OutFile = Annotated[Path | None, common.option("--out", help="CSV file to write.", show_default="print")]
+Ids = Annotated[list[str] | None, common.option("--id", help="Only this id; may be repeated.", show_default="all")]
+Data = Annotated[str | None, common.option("--data", help="Where the data are now.", show_default="where they were")]
 
 
 def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> None:
