@@ -49,11 +49,14 @@ class Program:
     """Node types whose state 0 is needed."""
     steps: tuple[Step, ...]
     """The last step computes `target`; without steps the target is zero."""
+    outputs: tuple[Cell, ...] = ()
+    """The cells that are read out: the target, or the target type of every state after state 0."""
 
     @cached_property
     def last_reads(self) -> tuple[tuple[Cell, ...], ...]:
         """For each step, the cells that no later step reads."""
         last = {cell: number for number, step in enumerate(self.steps) for cell in sources(step)}
+        last = {cell: number for cell, number in last.items() if cell not in self.outputs}
         return tuple(tuple(c for c, at in last.items() if at == number) for number in range(len(self.steps)))
 
     @property
@@ -63,14 +66,19 @@ class Program:
 
 
 @lru_cache(maxsize=4096)
-def compile_program(metagraph: MetaGraph) -> Program:
-    """Walk back from (K, target type) and keep the cells it needs; programs are cached by meta graph."""
+def compile_program(metagraph: MetaGraph, *, every_state: bool = False) -> Program:
+    """Walk back from (K, target type) and keep the cells it needs; programs are cached by meta graph.
+
+    With `every_state` the target type is computed in all states, not only in the last one.
+    """
     target = Cell(metagraph.depth, metagraph.target)
+    outputs = tuple(Cell(k, target.node_type) for k in range(1, target.state + 1)) if every_state else (target,)
     steps: dict[Cell, Step | None] = {}
-    _visit(metagraph, target, steps)
+    for cell in outputs:
+        _visit(metagraph, cell, steps)
     used = sorted((s for s in steps.values() if s is not None), key=lambda s: s.cell)
     inputs = {source.node_type for step in used for source in sources(step) if source.state == 0}
-    return Program(target, tuple(sorted(inputs)), tuple(used))
+    return Program(target, tuple(sorted(inputs)), tuple(used), outputs)
 
 
 def sources(step: Step) -> Iterator[Cell]:

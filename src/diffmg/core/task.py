@@ -87,6 +87,10 @@ class Task(ABC):
         """All scores, including those computed only once per run."""
         return self.scores(outputs, part)
 
+    def known_labels(self) -> Tensor | None:
+        """The labels of training nodes as inputs, (n, columns), zero for all other nodes; None without labels."""
+        return None
+
     @property
     def sign(self) -> int:
         """1 if higher is better for the selection metric, else -1."""

@@ -40,7 +40,9 @@ def needs(problem: Problem, settings: Settings, depth: int, device: torch.device
     graph, towers = problem.graph, len(problem.task.target_types)
     nodes = sum(graph.num_nodes.values())
     state = 4 * nodes * settings.dim * towers
-    weights = 4 * settings.dim * towers * sum(graph.inputs(t) for t in graph.schema.node_types)
+    beside = [graph.num_nodes[t] for t in graph.features] if settings.vectors else []
+    tables = 1 if settings.shared_tables else towers
+    weights = 4 * settings.dim * tables * sum([*beside, *(graph.inputs(t) for t in graph.schema.node_types)])
     columns = min(graph.engine.columns or settings.dim, settings.dim)
     backend = Backend(device, graph.engine)
     states = 2 * depth if search else depth + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Engine, Registry, Relation, Schema
+from diffmg.core.settings import Aggregate
+from diffmg.graph.aggregation import Propagation, equal, propagation_of
 from diffmg.graph.checks import (
     checked_counts,
     checked_edges,
@@ -21,7 +24,7 @@ from diffmg.graph.checks import (
     checked_relation,
     checked_weights,
 )
-from diffmg.graph.sparse import FixedMatrix, row_normalised, symmetric_normalised
+from diffmg.graph.sparse import FixedMatrix
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -39,20 +42,6 @@ CONVERTERS: Registry[Callable[..., Any]] = Registry(
     "converter", "diffmg.graph.pyg", "diffmg.graph.networkx", "diffmg.tables.frames", group="diffmg.converters"
 )
 """Conversions to and from a network, looked up by name so that this module imports none of them."""
-
-
-@dataclass(frozen=True)
-class Propagation:
-    """What a relation does to a state: `matrix @ h_source + keep * h_target`."""
-
-    matrix: FixedMatrix
-    keep: Tensor | None
-    """Weight of the node's own state, one row per target node; None where the matrix already holds it."""
-
-    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Propagation:
-        """The same propagation on another device or in another precision."""
-        keep = None if self.keep is None else self.keep.to(device, dtype)
-        return Propagation(self.matrix.to(device, dtype), keep)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +101,7 @@ class HeteroGraph:
             schema,
             num_nodes,
             adjacency,
-            {r: _propagation(r, a) for r, a in adjacency.items()},
+            {r: propagation_of(r, a) for r, a in adjacency.items()},
             checked_features(features or {}, schema, num_nodes),
             checked_ids(ids or {}, schema, num_nodes),
         )
@@ -173,6 +162,19 @@ class HeteroGraph:
             features={t: x.to(device, dtype) for t, x in self.features.items()},
         )
 
+    def aggregated(self, aggregate: Aggregate, *, self_loops: bool) -> HeteroGraph:
+        """The same network with messages of neighbours normalised in another way; made once and kept."""
+        if (aggregate, self_loops) == ("paper", True):
+            return self
+        kept = _AGGREGATED.setdefault(self, {})
+        if (aggregate, self_loops) not in kept:
+            found = {r: propagation_of(r, m, aggregate, self_loops=self_loops) for r, m in self.adjacency.items()}
+            like = next(iter(self.propagation.values())).matrix.forward
+            kept[aggregate, self_loops] = replace(
+                self, propagation={r: p.to(like.device, like.dtype) for r, p in found.items()}
+            )
+        return kept[aggregate, self_loops]
+
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> HeteroGraph:
         """The same network with the nodes of some types in another order: node j was node `orders[type][j]`."""
         if not orders:
@@ -184,7 +186,7 @@ class HeteroGraph:
         permuted = replace(
             self,
             adjacency=adjacency,
-            propagation={r: _propagation(r, matrix) for r, matrix in adjacency.items()},
+            propagation={r: propagation_of(r, matrix) for r, matrix in adjacency.items()},
             features={t: _rows(x, orders.get(t)) for t, x in self.features.items()},
             ids={**self.ids, **{t: self.ids_of(t)[order] for t, order in orders.items()}},
         )
@@ -194,6 +196,19 @@ class HeteroGraph:
         """Columns of a type's features; one per node where it has none (one-hot)."""
         features = self.features.get(node_type)
         return self.num_nodes[node_type] if features is None else features.shape[1]
+
+    def zeros(self, node_type: str, columns: int) -> Tensor:
+        """Zeros (n, columns) for the nodes of a type, on the network's device and in its precision."""
+        like = next(iter(self.propagation.values())).matrix.forward
+        return torch.zeros(self.num_nodes[node_type], columns, device=like.device, dtype=like.dtype)
+
+    def log_counts(self, node_type: str) -> Tensor:
+        """For each relation into a type, log(1 + number of neighbours) of every node, (n, relations)."""
+        kept = _COUNTS.setdefault(self, {})
+        if node_type not in kept:
+            degrees = [np.diff(self.adjacency[r].indptr) for r in self.schema.into(node_type)]
+            kept[node_type] = torch.from_numpy(np.log1p(np.stack(degrees, axis=1))).float().to(self.device)
+        return kept[node_type]
 
     def edge_index(self, relation: Relation) -> NDArray[np.int64]:
         """Edges of a relation as two rows: source nodes and target nodes, sorted by target."""
@@ -251,6 +266,10 @@ class HeteroGraph:
         return self.ids.get(node_type, np.arange(self.num_nodes[node_type]))
 
 
+_AGGREGATED: WeakKeyDictionary[HeteroGraph, dict[tuple[Aggregate, bool], HeteroGraph]] = WeakKeyDictionary()
+_COUNTS: WeakKeyDictionary[HeteroGraph, dict[str, Tensor]] = WeakKeyDictionary()
+
+
 def _converted(name: str, *given: Any, **options: Any) -> HeteroGraph:
     made: HeteroGraph = CONVERTERS.get(name)(*given, **options)
     return made
@@ -291,7 +310,7 @@ def _reverses(adjacency: Mapping[Relation, sp.csr_matrix], wanted: Iterable[Rela
     for relation in wanted:
         flipped = adjacency[relation].T.tocsr()
         partners = (m for r, m in adjacency.items() if (r.target, r.source) == (relation.source, relation.target))
-        if not any(_equal(flipped, partner) for partner in partners):
+        if not any(equal(flipped, partner) for partner in partners):
             reverse = Relation(relation.target, f"rev_{relation.name}", relation.source)
             if reverse in adjacency:
                 raise DiffmgError(
@@ -299,24 +318,3 @@ def _reverses(adjacency: Mapping[Relation, sp.csr_matrix], wanted: Iterable[Rela
                 )
             added[reverse] = flipped
     return added
-
-
-def _equal(a: sp.csr_matrix, b: sp.csr_matrix) -> bool:
-    """Whether two matrices hold the same edges and weights, ignoring edges of weight zero and rounding errors."""
-    a, b = a.copy(), b.copy()
-    for matrix in (a, b):
-        matrix.eliminate_zeros()
-    if a.shape != b.shape or a.nnz != b.nnz:
-        return False
-    same_edges = np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
-    return bool(same_edges and np.allclose(a.data, b.data, rtol=1e-9, atol=0))
-
-
-def _propagation(relation: Relation, matrix: sp.csr_matrix) -> Propagation:
-    if relation.source != relation.target:
-        neighbours, share = row_normalised(matrix)
-        return Propagation(FixedMatrix.from_scipy(neighbours), torch.from_numpy(share).float().unsqueeze(1))
-    if _equal(matrix, matrix.T.tocsr()):
-        return Propagation(FixedMatrix.from_scipy(symmetric_normalised(matrix)), None)
-    neighbours, share = row_normalised(matrix)
-    return Propagation(FixedMatrix.from_scipy(sp.csr_matrix(neighbours + sp.diags(share))), None)

@@ -77,12 +77,6 @@ def to_torch(matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> Tenso
     )
 
 
-def row_normalised(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, np.ndarray]:
-    """`(Σ_u a_vu h_u + h_v) / (Σ_u a_vu + 1)` as the matrix for neighbours and the weight of v itself."""
-    share = 1.0 / (np.asarray(matrix.sum(axis=1)).ravel() + 1.0)
-    return sp.csr_matrix(sp.diags(share) @ matrix), share
-
-
 def symmetric_normalised(matrix: sp.csr_matrix) -> sp.csr_matrix:
     """`D^-1/2 (A + I) D^-1/2`."""
     with_loops = matrix + sp.identity(matrix.shape[0], dtype=matrix.dtype, format="csr")

@@ -20,13 +20,14 @@ class Affine(nn.Module):
         self.weight = nn.Parameter(torch.empty(inputs, outputs).uniform_(-bound, bound, generator=generator))
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound, generator=generator))
 
-    def forward(self, x: Tensor | FixedMatrix | None) -> Tensor:
-        """Map rows of x, (n, inputs) to (n, outputs)."""
+    def forward(self, x: Tensor | FixedMatrix | None, mask: Tensor | None = None) -> Tensor:
+        """Map rows of x, (n, inputs) to (n, outputs); `mask` multiplies the columns of x."""
+        weight = self.weight if mask is None else self.weight * mask.unsqueeze(1)
         if x is None:
-            return self.weight + self.bias
+            return weight + self.bias
         if isinstance(x, FixedMatrix):
-            return x @ self.weight + self.bias
-        return affine(x, self.weight, self.bias)
+            return x @ weight + self.bias
+        return affine(x, weight, self.bias)
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

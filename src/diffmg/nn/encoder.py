@@ -1,46 +1,62 @@
-"""The encoder: projection per type, shared weight, program, norm, activation. Used in search and in retraining."""
+"""The encoder: projection per type, shared map, program, readout. Used in search and in retraining."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.core import Program
+from diffmg.core import Program, Settings
 from diffmg.graph.network import HeteroGraph
 from diffmg.nn.affine import Affine
+from diffmg.nn.dropout import dropout
 from diffmg.nn.propagation import evaluate
-
-
-@dataclass(frozen=True)
-class EncoderOptions:
-    """Shape and switches of an encoder."""
-
-    dim: int = 64
-    norm: Literal["learned", "plain", "off"] = "learned"
-    """LayerNorm after the last state: with learned scale (retraining), without (search), or none."""
-    tanh: bool = False
-    """Whether tanh follows the projection."""
-    dropout: float = 0.0
-    """Dropout rate of the projected entries."""
+from diffmg.nn.readout import Readout
 
 
 class Encoder(nn.Module):
-    """Turns the features of a network into representations of the program's target type."""
+    """Turns the features of a network into representations of the program's target type.
+
+    The settings say what it computes besides the program. A network that aggregates as they say is the caller's part.
+    """
 
     def __init__(
-        self, graph: HeteroGraph, node_types: Sequence[str], options: EncoderOptions, generator: torch.Generator
+        self,
+        graph: HeteroGraph,
+        node_types: Sequence[str],
+        settings: Settings,
+        generator: torch.Generator,
+        *,
+        depth: int = 0,
+        learned_norm: bool = True,
     ) -> None:
-        """`node_types`: the types whose state 0 later programs may read."""
+        """`node_types`: the types whose state 0 later programs may read; `depth`: K, where all states are fused.
+
+        The norm has a learned scale in retraining, and none in search.
+        """
         super().__init__()
-        self.options = options
+        self.settings = settings
         self.node_types = tuple(node_types)
-        self.projections = nn.ModuleList(Affine(graph.inputs(t), options.dim, generator) for t in self.node_types)
-        self.shared = Affine(options.dim, options.dim, generator)
-        affine = options.norm == "learned"
-        self.norm = nn.Identity() if options.norm == "off" else nn.LayerNorm(options.dim, elementwise_affine=affine)
+        self.projections = nn.ModuleList(Affine(graph.inputs(t), settings.dim, generator) for t in self.node_types)
+        if settings.shared_map and (node_types or not settings.shared_tables):
+            self.shared = Affine(settings.dim, settings.dim, generator)
+        beside = self._beside(graph) if settings.vectors or settings.counts else {}
+        self.beside = nn.ModuleDict({name: Affine(inputs, settings.dim, generator) for name, inputs in beside.items()})
+        self.readout = Readout(settings, depth, generator, learned_norm=learned_norm)
+
+    @property
+    def norm(self) -> nn.Module:
+        """The norm after the last state."""
+        return self.readout.norm
+
+    def _beside(self, graph: HeteroGraph) -> dict[str, int]:
+        """Inputs of the maps beside the projections: learned vectors of types with features, counts of neighbours."""
+        found = {}
+        for number, node_type in enumerate(self.node_types):
+            if self.settings.vectors and node_type in graph.features:
+                found[f"vectors_{number}"] = graph.num_nodes[node_type]
+            if self.settings.counts and graph.schema.into(node_type):
+                found[f"counts_{number}"] = len(graph.schema.into(node_type))
+        return found
 
     def forward(
         self,
@@ -54,36 +70,36 @@ class Encoder(nn.Module):
         `weights` multiplies the message of each of the meta graph's choices; None means 1.
         `generator` draws the dropout; it is needed only while training with dropout.
         """
-        inputs = {t: self.shared(self.activate(self.project(graph, t), generator)) for t in program.inputs}
-        z = evaluate(program, graph, inputs, weights)
-        if z is None:
-            z = self.shared.bias.new_zeros(graph.num_nodes[program.target.node_type], self.options.dim)
-        return self.finish(z)
+        target = program.target.node_type
+        wanted = {*program.inputs, *([target] if self.readout.needs_first else [])}
+        inputs = {t: self.first_state(graph, t, generator) for t in sorted(wanted)}
+        nothing = (graph.zeros(target, self.settings.dim),)
+        states = evaluate(program, graph, inputs, weights) if program.steps else nothing
+        z: Tensor = self.readout(states, inputs.get(target), generator)
+        return z
 
-    def project(self, graph: HeteroGraph, node_type: str) -> Tensor:
-        """`W_t x_t + b_t` for all nodes of a type, (n, dim)."""
-        h: Tensor = self.projections[self.node_types.index(node_type)](graph.features.get(node_type))
+    def first_state(self, graph: HeteroGraph, node_type: str, generator: torch.Generator | None) -> Tensor:
+        """State 0 of a type, (n, dim)."""
+        h = self.activate(self.project(graph, node_type, generator), generator)
+        return self.shared(h) if self.settings.shared_map else h
+
+    def project(self, graph: HeteroGraph, node_type: str, generator: torch.Generator | None = None) -> Tensor:
+        """`W_t x_t + b_t` for all nodes of a type, (n, dim), with what stands beside it."""
+        number, x, mask = self.node_types.index(node_type), graph.features.get(node_type), None
+        if self.training and self.settings.input_dropout > 0 and x is not None:
+            ones = torch.ones(x.shape[1], device=graph.device)
+            mask = dropout(ones, self.settings.input_dropout, generator)
+        h: Tensor = self.projections[number](x, mask)
+        if f"vectors_{number}" in self.beside:
+            h = h + self.beside[f"vectors_{number}"](None)
+        if f"counts_{number}" in self.beside:
+            h = h + self.beside[f"counts_{number}"](graph.log_counts(node_type).to(h.dtype))
         return h
 
     def activate(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Tanh and dropout, where the options have them."""
-        if self.options.tanh:
+        """Tanh and dropout, where the settings have them."""
+        if self.settings.tanh:
             h = torch.tanh(h)
-        if self.training and self.options.dropout > 0:
-            h = dropout(h, self.options.dropout, generator)
+        if self.training and self.settings.dropout > 0:
+            h = dropout(h, self.settings.dropout, generator)
         return h
-
-    def finish(self, z: Tensor) -> Tensor:
-        """Norm and activation after the last state."""
-        return F.gelu(self.norm(z))
-
-
-def dropout(h: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
-    """Zero a share of the entries and scale up the rest, drawing from `generator`."""
-    if not h.is_cpu:
-        keep = torch.empty_like(h).bernoulli_(1 - share, generator=generator)
-    else:  # four 16-bit draws from every random int64; the share is rounded to 1/65536
-        bits = torch.empty(h.numel() // 4 + 1, dtype=torch.int64).random_(-(2**63), None, generator=generator)
-        level = round(share * 2**16) - 2**15
-        keep = (bits.view(torch.int16)[: h.numel()] >= level).view(h.shape).to(h.dtype)
-    return h * keep.div_(1 - share)

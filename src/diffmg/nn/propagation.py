@@ -15,19 +15,21 @@ from diffmg.graph.network import HeteroGraph
 
 def evaluate(
     program: Program, graph: HeteroGraph, inputs: Mapping[str, Tensor], weights: Tensor | None = None
-) -> Tensor | None:
-    """Run a program on state 0, one tensor (n, d) per type; None if the target is zero for any input.
+) -> tuple[Tensor, ...]:
+    """Run a program on state 0, one tensor (n, d) per type: the program's outputs, each (n_target, d).
 
-    `weights` multiplies the message of each of the meta graph's choices; None means 1.
+    `weights` multiplies the message of each of the meta graph's choices; None means 1. The program must have steps.
     """
-    if not program.steps:
-        return None
     states = [inputs[t] for t in program.inputs]
+    computed = [step.cell for step in program.steps if step.cell in program.outputs]
 
-    def run(*states: Tensor) -> tuple[Tensor]:
-        return (_Propagate.apply(program, graph, weights, *states),)  # type: ignore[no-untyped-call]
+    def run(*states: Tensor) -> tuple[Tensor, ...]:
+        found: tuple[Tensor, ...] = _Propagate.apply(program, graph, weights, *states)  # type: ignore[no-untyped-call]
+        return found
 
-    return by_columns(run, states, graph.engine.columns)[0]
+    done = dict(zip(computed, by_columns(run, states, graph.engine.columns), strict=True))
+    nothing = states[0].new_zeros(graph.num_nodes[program.target.node_type], states[0].shape[1])
+    return tuple(done.get(cell, nothing) for cell in program.outputs)
 
 
 def by_columns(run: Callable[..., tuple[Tensor, ...]], states: Sequence[Tensor], columns: int) -> tuple[Tensor, ...]:
@@ -48,7 +50,9 @@ class _Propagate(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, program: Program, graph: HeteroGraph, weights: Tensor | None, *states: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, program: Program, graph: HeteroGraph, weights: Tensor | None, *states: Tensor
+    ) -> tuple[Tensor, ...]:
         factors = None if weights is None else weights.tolist()
         storage = getattr(torch, graph.engine.storage)
         cells = {Cell(0, t): _stored(h.detach(), storage) for t, h in zip(program.inputs, states, strict=True)}
@@ -57,18 +61,22 @@ class _Propagate(torch.autograd.Function):
             cells[step.cell] = _stored(_forward(step, graph, cells, factors), storage)
             for cell in () if save_states else unused:
                 del cells[cell]
-        target = cells.pop(program.target)
         ctx.program, ctx.graph, ctx.factors = program, graph, factors
+        ctx.outputs = tuple(step.cell for step in program.steps if step.cell in program.outputs)
+        outputs = tuple(cells[cell] for cell in ctx.outputs)
+        cells.pop(program.target, None)
         ctx.cells = tuple(cells) if save_states else ()
         ctx.save_for_backward(*(cells[c] for c in ctx.cells))
-        return target
+        return outputs
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Any, ...]:
         program: Program = ctx.program
         saved = dict(zip(ctx.cells, ctx.saved_tensors, strict=True))
         wanted = {Cell(0, t) for t, need in zip(program.inputs, ctx.needs_input_grad[3:], strict=True) if need}
-        backward_pass = _Backward(ctx.graph, ctx.factors, saved, wanted, {program.target: grad_outputs[0].contiguous()})
+        several = len(grad_outputs) > 1  # gradients of earlier states are added to in place
+        grads = {c: g.clone() if several else g.contiguous() for c, g in zip(ctx.outputs, grad_outputs, strict=True)}
+        backward_pass = _Backward(ctx.graph, ctx.factors, saved, wanted, grads)
         for step in reversed(program.steps):
             backward_pass.step(step)
         weights = grad_outputs[0].new_tensor(backward_pass.weight_grads(len(ctx.factors))) if saved else None

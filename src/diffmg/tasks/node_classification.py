@@ -255,6 +255,13 @@ class NodeClassification(Task):
             {self.target: known, "class": words} | {f"p({c})": p for c, p in zip(names, probabilities.T, strict=True)}
         )
 
+    def known_labels(self) -> Tensor:
+        """Zeros and ones (n, C): the training labels."""
+        index, found = self.parts["train"], torch.zeros(len(self.labels), self.outputs, device=self.labels.device)
+        marks = self.labels[index] if self.multilabel else F.one_hot(self.labels[index], self.outputs)
+        found[index] = marks.to(found.dtype)
+        return found
+
     def counts(self) -> dict[str, dict[str, int]]:
         """Labelled nodes of each class, by part."""
         found = {}

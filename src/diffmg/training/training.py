@@ -2,14 +2,14 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from diffmg.core import DiffmgError, MetaGraph, Settings
 from diffmg.engine.randomness import generator
-from diffmg.nn import DerivedModel, EncoderOptions
+from diffmg.nn import DerivedModel
 from diffmg.tasks.problem import Problem
 from diffmg.training.best_weights import BestWeights
 from diffmg.training.epochs import EpochRunner, Reports, adam, update
@@ -19,11 +19,9 @@ from diffmg.training.state import load_module, load_optimizer, module_state, opt
 
 def build_model(problem: Problem, metagraphs: Sequence[MetaGraph], settings: Settings, seed: int) -> DerivedModel:
     """A fresh model for these meta graphs, one per target type of the task."""
-    arranged = problem.arranged(metagraphs)
-    norm: Literal["learned", "off"] = "learned" if settings.layer_norm else "off"
-    options = EncoderOptions(settings.dim, norm, settings.tanh, settings.dropout)
-    mean = settings.links == "mean"
-    return DerivedModel(problem.graph, arranged, problem.task.outputs, options, seed, mean=mean)
+    graph, task = problem.graph, problem.task
+    labels = task.known_labels() if settings.label_inputs else None
+    return DerivedModel(graph, problem.arranged(metagraphs), task.outputs, settings, seed, labels=labels)
 
 
 @torch.no_grad()

@@ -16,7 +16,8 @@ from diffmg.graph.sparse import FixedMatrix, to_torch
 from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._reach import mean_over_neighbours
 from diffmg.nn import Affine
-from diffmg.nn.encoder import dropout
+from diffmg.nn.dropout import dropout
+from diffmg.nn.readout import Attention
 from diffmg.tasks.problem import Problem
 
 
@@ -66,7 +67,7 @@ class _Tower(nn.Module):
             self.register_buffer(f"input_{number}", x, persistent=False)
         dim, sizes = settings.dim, (problem.graph.inputs(target), *(x.shape[1] for x in inputs.values()))
         self.projections = nn.ModuleList(Affine(size, dim, draw) for size in sizes)
-        self.fusion = _Fusion(dim, draw) if inputs else nn.Identity()
+        self.fusion = Attention(dim, draw) if inputs else nn.Identity()
         self.hidden = Affine(len(sizes) * dim, dim, draw)
         self.last = Affine(dim, problem.task.outputs or dim, draw)
 
@@ -83,21 +84,6 @@ class _Tower(nn.Module):
     def drop(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """Dropout during training."""
         return dropout(h, self.settings.dropout, generator) if self.training and self.settings.dropout > 0 else h
-
-
-class _Fusion(nn.Module):
-    """Single-head attention over the paths of each node; (n, paths, dim) in and out."""
-
-    def __init__(self, dim: int, draw: torch.Generator) -> None:
-        super().__init__()
-        bound = dim**-0.5
-        self.maps = nn.Parameter(torch.empty(dim, 3 * dim).uniform_(-bound, bound, generator=draw))
-        self.beta = nn.Parameter(torch.ones(1))
-
-    def forward(self, h: Tensor) -> Tensor:
-        """`h + β softmax(Q K^T) V`."""
-        queries, keys, values = (h @ self.maps).chunk(3, dim=-1)
-        return h + self.beta * ((queries @ keys.mT).softmax(dim=-1) @ values)
 
 
 def fixed_features(graph: HeteroGraph, dim: int, seed: int) -> dict[str, Tensor]:

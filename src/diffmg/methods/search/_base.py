@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from diffmg.core import Count, MetaGraph, Method, SearchSpace, Settings
+from diffmg.core import Count, DiffmgError, MetaGraph, Method, SearchSpace, Settings
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import build_model
 
@@ -15,6 +15,16 @@ class MetaGraphMethod(Method):
 
     family = "search"
     has_metagraph = True
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also require a task that the settings' switches have a meaning for."""
+        super().check(problem, settings)
+        pairs = len(problem.task.target_types) == 2
+        meaning = {"label_inputs": problem.task.known_labels() is not None, "biases": pairs, "shared_tables": pairs}
+        for name, holds in meaning.items():
+            if getattr(settings, name) and not holds:
+                kind = "labels of nodes" if name == "label_inputs" else "pairs of users and items"
+                raise DiffmgError(f"`{name}` is for {kind}, but got a task that is not: {problem.task.describe()}")
 
     def network(
         self, problem: Problem, settings: Settings, seed: int, metagraphs: Sequence[MetaGraph] = ()

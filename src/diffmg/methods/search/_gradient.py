@@ -15,7 +15,7 @@ from diffmg.engine.backend import fused
 from diffmg.engine.randomness import generator
 from diffmg.engine.sampling import DeviceSpaces
 from diffmg.methods.search._base import SearchMethod, spaces_of
-from diffmg.nn import EncoderOptions, Model
+from diffmg.nn import Model
 from diffmg.tasks.problem import Problem
 from diffmg.training import Epoch
 from diffmg.training.epochs import EpochRunner, Reports, adam, update
@@ -75,7 +75,8 @@ class GradientSearch(Search):
         self.options, self.problem, self.total = options, problem, options.epochs
         graph, spaces = problem.graph, spaces_of(problem, depth, options.identity_last)
         types = [graph.schema.node_types] * len(spaces)
-        self.model = Model(graph, types, problem.task.outputs, EncoderOptions(dim, "plain"), seed)
+        plain = Settings(dim=dim, dropout=0.0)
+        self.model = Model(graph, types, problem.task.outputs, plain, seed, learned_norm=False)
         draw = generator("cpu", seed, "architecture")
         self.towers = [Architecture(space, draw, graph.device) for space in spaces]
         self.everything = tuple(space.everything() for space in spaces)
@@ -135,6 +136,11 @@ class GradientSearch(Search):
         with torch.no_grad():
             for i, tower in enumerate(self.towers):
                 tower.parameter.copy_(tensors[f"arch.{i}"])
+
+
+def straight_through(alpha: Tensor) -> Tensor:
+    """Ones, with the gradient of `alpha`: messages are not scaled, but α still learns how much each one helps."""
+    return 1 + (alpha - alpha.detach())
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,119 @@
+"""The model of fixed meta graphs, with everything the settings may switch on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from diffmg.core import MetaGraph, Program, Settings, compile_program
+from diffmg.engine.backend import fused
+from diffmg.graph.network import HeteroGraph
+from diffmg.nn.labels import LabelInputs
+from diffmg.nn.model import Model
+from diffmg.nn.propagation import evaluate
+
+States = tuple[Tensor, ...]
+
+
+class DerivedModel(Model):
+    """The model of fixed meta graphs, called like any other model: `model(graph, generator=None)`."""
+
+    def __init__(
+        self,
+        graph: HeteroGraph,
+        metagraphs: Sequence[MetaGraph],
+        outputs: int,
+        settings: Settings,
+        seed: int,
+        *,
+        labels: Tensor | None = None,
+    ) -> None:
+        """`labels`: of the target's training nodes, (n, classes), zero for all others; an input if the settings say so."""
+        programs = [compile_program(m, every_state=settings.states != "last") for m in metagraphs]
+        depths = [m.depth for m in metagraphs]
+        super().__init__(graph, _types(programs, settings), outputs, settings, seed, depths=depths)
+        self.metagraphs, self.programs = tuple(metagraphs), tuple(programs)
+        self.averages = settings.links == "mean" and any(len(o) > 1 for m in metagraphs for _, o in m.items())
+        for number, metagraph in enumerate(metagraphs):
+            shares = [1 / len(operations) for _, operations in metagraph.items() for _ in operations]
+            self.register_buffer(f"shares_{number}", torch.tensor(shares, device=graph.device), persistent=False)
+        if settings.biases and not outputs:
+            sizes = [graph.num_nodes[m.target] for m in metagraphs]
+            self.biases = nn.ParameterList(torch.zeros(n, 1, device=graph.device) for n in sizes)
+        if settings.label_inputs and labels is not None:
+            aggregated = self._aggregated(graph)
+            self.labels = LabelInputs(aggregated, self.programs[0], labels, settings.dim, self._shares()[0], seed)
+
+    @property
+    def plain(self) -> bool:
+        """Whether one pass of the fused kernels computes it as a search's model."""
+        s = self.settings
+        return s.shared_map and not (s.shared_tables or s.residual or hasattr(self, "labels")) and s.states == "last"
+
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # type: ignore[override]
+        """The outputs the task scores, along the meta graphs."""
+        graph = self._aggregated(graph)
+        if fused(graph) and self.plain:
+            outputs = super().forward(graph, self.metagraphs, self._shares() if self.averages else None, generator)
+        else:
+            outputs = tuple(self.head(z) for z in self._representations(graph, generator))
+        if not hasattr(self, "biases"):
+            return outputs
+        users, items = self.biases
+        ones = [torch.ones_like(b) for b in (users, items)]
+        return torch.cat([outputs[0], users, ones[0]], dim=1), torch.cat([outputs[1], ones[1], items], dim=1)
+
+    def _aggregated(self, graph: HeteroGraph) -> HeteroGraph:
+        return graph.aggregated(self.settings.aggregate, self_loops=self.settings.self_loops)
+
+    def _representations(self, graph: HeteroGraph, generator: torch.Generator | None) -> list[Tensor]:
+        """Representations of each target type: state 0, propagation, readout."""
+        firsts = self._first_states(graph, generator)
+        found = []
+        for tower, program, first, states in zip(
+            self.encoders, self.programs, firsts, self._propagated(graph, firsts), strict=True
+        ):
+            h0 = first.get(program.target.node_type)
+            if hasattr(self, "labels"):
+                states, h0 = self.labels.without_own(states, h0)
+            found.append(tower.readout(states, h0, generator))
+        return found
+
+    def _first_states(self, graph: HeteroGraph, generator: torch.Generator | None) -> list[Mapping[str, Tensor]]:
+        """State 0 of the types each tower reads; with shared tables, the same for all towers."""
+        firsts: list[Mapping[str, Tensor]] = []
+        for tower in self.encoders[: 1 if self.settings.shared_tables else None]:
+            firsts.append({t: tower.first_state(graph, t, generator) for t in tower.node_types})
+        if hasattr(self, "labels"):
+            target = self.programs[0].target.node_type
+            firsts = [{**firsts[0], target: firsts[0][target] + self.labels()}]
+        return firsts * (len(self.programs) // len(firsts))
+
+    def _propagated(self, graph: HeteroGraph, firsts: Sequence[Mapping[str, Tensor]]) -> list[States]:
+        """States 1 to K of each target type, or the last ones only."""
+        shares = self._shares() if self.averages else None
+        if fused(graph) and self.settings.states == "last":
+            from diffmg.nn.fused import propagate_states
+
+            return [(z,) for z in propagate_states(firsts, graph, self.metagraphs, shares)]
+        each = shares or [None] * len(firsts)
+        return [evaluate(p, graph, first, w) for p, first, w in zip(self.programs, firsts, each, strict=True)]
+
+    def _shares(self) -> list[Tensor]:
+        return [self.get_buffer(f"shares_{n}") for n in range(len(self.metagraphs))]
+
+
+def _types(programs: Sequence[Program], settings: Settings) -> list[tuple[str, ...]]:
+    """For each tower, the types whose state 0 is its own: those its program reads, and its target if it is read."""
+    with_target = settings.residual or settings.states != "last" or settings.label_inputs
+    read = [{*p.inputs, *([p.target.node_type] if with_target else [])} for p in programs]
+    if settings.shared_tables:
+        return [tuple(sorted(set().union(*read))), *[()] * (len(read) - 1)]
+    return [tuple(sorted(types)) for types in read]
+
+
+def types_of(metagraphs: Sequence[MetaGraph]) -> list[tuple[str, ...]]:
+    """For each meta graph, the node types whose features it reads."""
+    return [compile_program(m).inputs for m in metagraphs]
