@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from diffmg.core import DiffmgError, MetaGraph, Method, Run, Settings, Task, read_run
+from diffmg.core.plan import Refit
 from diffmg.graph.network import HeteroGraph
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.model import Model
@@ -37,13 +38,22 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         *,
         method: Method | str | None = None,
         settings: Settings | Mapping[str, Any] | None = None,
+        budget: str | int | None = None,
+        single: bool = False,
+        refit: Refit = "no",
         repeats: int = 1,
         seed: int = 0,
         device: str = "auto",
     ) -> None:
-        """`method` by name or as an object, such as `DiffMG(epsilon=0.3)`; `settings` override defaults."""
+        """`method` by name or as an object, such as `DiffMG(epsilon=0.3)`; `settings` override defaults.
+
+        `budget`: seconds ("60s") or trainings (300) of a race; two minutes for the default method, `auto`.
+        """
         self.method = method
         self.settings = settings
+        self.budget = budget
+        self.single = single
+        self.refit = refit
         self.repeats = repeats
         self.seed = seed
         self.device = device
@@ -51,8 +61,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def fit(self, data: Problem | HeteroGraph, task: Task | None = None, *, watch: Watch | None = None) -> Self:
         """Search, train and keep the best model on validation; takes a problem, or a network and a task."""
         problem = self._problem(data, task)
-        options = {"repeats": self.repeats, "seed": self.seed, "device": self.device}
-        plan = make_plan(problem.source, self.method, None, self.settings, **options)  # type: ignore[arg-type]
+        names = ("budget", "single", "refit", "repeats", "seed", "device")
+        options = {name: getattr(self, name) for name in names}
+        plan = make_plan(problem.source, self.method, None, self.settings, **options)
         return self._set_results(*run(plan, problem, watch=watch))
 
     def score(self) -> float:
@@ -81,8 +92,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         saved, problem = read_run(path), None if data is None else cls._problem(data, task)
         model, plan = Model.load(path, problem), saved.plan
         cls._check(model.task)
-        own = {"settings": plan.settings, "repeats": plan.repeats, "seed": plan.seed, "device": plan.device}
-        return cls(method=plan.method.make(), **own)._set_results(saved, model)  # type: ignore[arg-type]
+        names = ("settings", "single", "refit", "repeats", "seed", "device")
+        own: dict[str, Any] = {name: getattr(plan, name) for name in names} | {"budget": saved.spent or plan.budget}
+        return cls(method=plan.method.make(), **own)._set_results(saved, model)
 
     @classmethod
     def _problem(cls, data: Problem | HeteroGraph, task: Task | None) -> Problem:

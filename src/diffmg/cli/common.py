@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -35,7 +36,8 @@ DataRoot = Annotated[Path | None, option("--data-root", help="Where files lie; e
 DataSeed = Annotated[int, typer.Option("--data-seed", help="Seed that draws made data.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of searches and trainings.")]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto for a GPU where there is one.")]
-MethodName = Annotated[str | None, option("--method", "-m", help="See `diffmg list`.", show_default="diffmg")]
+MethodName = Annotated[str | None, option("--method", "-m", help="See `diffmg list`.", show_default="auto")]
+Spend = Annotated[str | None, option("--budget", help="60s, 5m, or 300 trainings.", show_default="120s for auto")]
 Options = Annotated[list[str] | None, option("--option", "-o", metavar=PAIR, help="Option of the method; repeatable.")]
 Settings = Annotated[list[str] | None, option("--set", "-s", metavar=PAIR, help="Training setting; may be repeated.")]
 Switches = Annotated[list[str] | None, option("--engine", metavar=PAIR, help=SWITCHES, show_default="fastest")]
@@ -74,14 +76,15 @@ def method_options(option: list[str] | None, **short: int | None) -> dict[str, A
 
 
 class ProgressWatch:
-    """Shows each job as a progress bar with its current loss and score."""
+    """Shows each job as a progress bar with its best score so far and the time left."""
 
-    def __init__(self, metric: str) -> None:
-        self.metric = metric
+    def __init__(self, metric: str, sign: int = 1) -> None:
+        """`sign`: 1 if higher is better."""
+        self.metric, self.sign = metric, sign
 
     def begin(self, phase: str, job: Job) -> None:
         """A job starts or resumes."""
-        self.job = job
+        self.job, self.best = job, math.nan
         self.progress = Progress(
             TextColumn("{task.description:<10}"),
             BarColumn(bar_width=24),
@@ -95,8 +98,15 @@ class ProgressWatch:
 
     def epoch(self, record: Epoch) -> None:
         """An epoch ends."""
-        text = f"loss {record.train_loss:.4f}  validation {self.metric} {record.val_score:.4f}"
-        self.progress.update(self.bar, completed=record.epoch, text=text)
+        self.best = max(self.best, record.val_score) if self.sign > 0 else min(self.best, record.val_score)
+        self.best = record.val_score if math.isnan(self.best) else self.best
+        words = [f"best validation {self.metric} {self.best:.4f}"]
+        if math.isfinite(record.train_loss):
+            words.insert(0, f"loss {record.train_loss:.4f}")
+        left = self.job.seconds_left()
+        if left is not None:
+            words.append(f"about {left:.0f} s left")
+        self.progress.update(self.bar, completed=record.epoch, total=self.job.total, text="  ".join(words))
 
     def end(self) -> None:
         """A job ends; after early stopping the bar is filled."""

@@ -20,6 +20,9 @@ GIVEN = "Train this meta graph file, or 'published' for the authors', instead of
 Out = Annotated[Path | None, common.option("--out", help="The run folder.", show_default="runs/NAME-METHOD-seedSEED")]
 MetaGraphFile = Annotated[str | None, common.option("--metagraph", help=GIVEN)]
 Repeats = Annotated[int, typer.Option("--repeats", help="Trainings of what was chosen; the best is kept.")]
+Single = Annotated[bool, typer.Option("--single", help="Predict with the best single model, not the ensemble.")]
+REFIT = "After choosing, train again on training and validation labels (val), or on all labels (all)."
+RefitOn = Annotated[str, typer.Option("--refit", help=REFIT)]
 SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]
 
 
@@ -35,6 +38,9 @@ def fit(
     metagraph: MetaGraphFile = None,
     depth: common.Depth = None,
     search_seeds: common.SearchSeeds = None,
+    budget: common.Spend = None,
+    single: Single = False,
+    refit: RefitOn = "no",
     repeats: Repeats = 1,
     target: common.Target = None,
     as_of: common.AsOf = None,
@@ -43,7 +49,7 @@ def fit(
     data_seed: common.DataSeed = 0,
     save_every: SaveEvery = 5.0,
 ) -> None:
-    """Fit a method: search a meta graph (or take a rival), train it, score it, and write a run folder."""
+    """Fit: race candidates within a budget (or run one method), score what is chosen, and write a run folder."""
     from diffmg.runs.sources import make_plan
 
     source = common.source(name, target, as_of, on_unknown, data_seed)
@@ -56,6 +62,9 @@ def fit(
         seed=seed,
         device=device,
         engine=Engine().changed(common.parse_pairs(engine)),
+        budget=budget,
+        single=single,
+        refit=refit,  # type: ignore[arg-type]  # checked by the plan
     )
     path = out or Path("runs") / f"{source.label}-{plan.method.name}-seed{seed}"
     fit_in_new_folder(plan, path, data_root, save_every)
@@ -104,9 +113,10 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder) -> None:
     """Run a plan in a folder and print the results."""
     from diffmg.runs.runner import run
     from diffmg.viz import draw_all, write_report
+    from diffmg.viz.evidence import words_of
 
     try:
-        done, _ = run(plan, problem, folder, common.ProgressWatch(problem.task.metric))
+        done, _ = run(plan, problem, folder, common.ProgressWatch(problem.task.metric, problem.task.sign))
     except KeyboardInterrupt:
         say(f"stopped; go on with: diffmg resume {folder.path}", common.errors)
         raise
@@ -114,4 +124,6 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder) -> None:
     if done.metagraphs:
         say(draw_all(done.metagraphs, "text"))
     console.print(common.score_table(done))
+    for line in words_of(done):
+        say(line)
     say(f"run folder: {folder.path}")

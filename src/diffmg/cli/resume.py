@@ -30,5 +30,6 @@ def repeat(
     save_every: SaveEvery = 5.0,
 ) -> None:
     """Do again what another run did, from its run.json alone."""
-    plan = read_run(run).plan
+    done = read_run(run)
+    plan = done.plan if done.spent is None else replace(done.plan, budget=done.spent)
     fit_in_new_folder(plan if device is None else replace(plan, device=device), out, data_root, save_every)

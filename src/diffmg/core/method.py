@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from diffmg.core.candidate import Candidate, CandidateSpace, OptionSpace
 from diffmg.core.codec import from_plain, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
@@ -40,6 +41,10 @@ class Method(Checked, ABC):
     """Whether its model is built from a meta graph, which can be drawn."""
     needs_search_memory: ClassVar[bool] = False
     """Whether its search needs memory for states and weights of its own."""
+    default_settings: ClassVar[Mapping[str, Any]] = {}
+    """Settings it needs instead of the package's defaults in order to train at all."""
+    races: ClassVar[bool] = False
+    """Whether it is only run as a race within a budget."""
 
     @property
     def searches(self) -> int:
@@ -72,6 +77,10 @@ class Method(Checked, ABC):
                 f"{', '.join(problem.task.target_types)}; methods that can do it: {', '.join(capable)}"
             )
 
+    def space(self, problem: Problem, settings: Settings) -> CandidateSpace:  # noqa: ARG002
+        """What a race with a budget may try in its place: its tunable options, learning rate, decay and dropout."""
+        return OptionSpace(Candidate(self, settings), self.tunable)
+
     @abstractmethod
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """A search for meta graphs, one per target type; `settings` are those its result will be trained with."""
@@ -88,7 +97,13 @@ class Method(Checked, ABC):
 
 
 METHODS: Registry[type[Method]] = Registry(
-    "method", "diffmg.methods.search", "diffmg.methods.baselines", "diffmg.methods.given", group="diffmg.methods"
+    "method",
+    "diffmg.methods.search",
+    "diffmg.methods.baselines",
+    "diffmg.methods.given",
+    "diffmg.methods.auto",
+    "diffmg.methods.ensemble",
+    group="diffmg.methods",
 )
 
 

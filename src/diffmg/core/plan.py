@@ -6,13 +6,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
+from diffmg.core.budget import Budget
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
 from diffmg.core.method import MethodSpec
 from diffmg.core.options import Checked, Count
 from diffmg.core.settings import Settings
 
+Refit = Literal["no", "val", "all"]
 DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
 
 
@@ -68,6 +71,12 @@ class Plan(Checked):
     seed: int = 0
     device: str = "auto"
     engine: Engine = field(default_factory=Engine)
+    budget: Budget | None = None
+    """Race variants of the method within this budget; None to run it as it is."""
+    single: bool = False
+    """Of a race, whether the best single model is used for prediction, not the ensemble."""
+    refit: Refit = "no"
+    """After a race, train what was chosen again: on training and validation labels, or on all labels."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

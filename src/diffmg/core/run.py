@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from diffmg.core.budget import Budget
 from diffmg.core.codec import check_format, from_plain, read_json, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.plan import Plan
 
 FORMAT = 2
-RUN, HISTORY = "run.json", "history.jsonl"
+RUN, HISTORY, TRIED = "run.json", "history.jsonl", "tried.jsonl"
 Scores = Mapping[str, float]
 ScoredPart = Literal["val", "test"]
 
@@ -61,6 +62,52 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A candidate of a race, by number, and its share in the ensemble."""
+
+    candidate: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A candidate that was trained several times: mean and standard deviation of its validation scores."""
+
+    candidate: int
+    described: str
+    mean: float
+    std: float
+    trainings: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a race tried, and how sure its choice is."""
+
+    candidates: int
+    failed: int
+    """Candidates with a training that failed."""
+    errors: tuple[str, ...]
+    finalists: tuple[Finalist, ...]
+    judged_on: Literal["folds", "validation"]
+    running_best: tuple[float, ...]
+    """The best validation score after each batch that explored."""
+    gain_of_doubling: float
+    """What the second half of the explored candidates is expected to have brought."""
+    chance: float
+    """The score of the ensemble's votes dealt out at random."""
+    above_chance: bool
+    """Whether the ensemble scores higher than 95 % of random deals."""
+    shares: tuple[Share, ...]
+    single: int
+    """The candidate of the single model."""
+    single_score: float
+    ensemble_score: float
+    epochs_limit: int | None = None
+    """Most epochs of a training that explored, where time was short."""
+
+
+@dataclass(frozen=True)
 class Run:
     """The results of a run, and all that is needed to repeat it."""
 
@@ -78,6 +125,11 @@ class Run:
     """Which of `trained` the model file holds: the best on validation."""
     files: Mapping[str, str] = field(default_factory=dict)
     """sha256 of the other files of the run folder."""
+    spent: Budget | None = None
+    """The budget of a race as it was spent: with it in place of the plan's, the run can be repeated."""
+    evidence: Evidence | None = None
+    single: Trained | None = None
+    """The best single model of a race, where an ensemble is used for prediction."""
 
     def __post_init__(self) -> None:
         for name, several in (("chosen", self.candidates), ("kept", self.trained)):

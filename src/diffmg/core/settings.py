@@ -5,7 +5,7 @@ from typing import Literal
 
 from diffmg.core.options import Checked, Count, Fraction, NotNegative, Positive
 
-Select = Literal["loss", "score"]
+Select = Literal["loss", "score", "last"]
 Links = Literal["sum", "mean"]
 Activation = Literal["gelu", "relu", "none"]
 Aggregate = Literal["paper", "mean", "symmetric", "sum"]
@@ -66,4 +66,4 @@ class Settings(Switches):
     patience: Count | None = 30
     """Stop after this many epochs without improvement; None disables early stopping."""
     select: Select = "score"
-    """Which epoch's weights are kept: highest validation score or lowest validation loss."""
+    """Which epoch's weights are kept: highest validation score, lowest validation loss, or the last."""

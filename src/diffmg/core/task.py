@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -87,6 +87,32 @@ class Task(ABC):
         """All scores, including those computed only once per run."""
         return self.scores(outputs, part)
 
+    def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:  # noqa: ARG002
+        """What the models of an ensemble average on a part, one row per example."""
+        return outputs[0]
+
+    def score_votes(self, votes: Tensor, part: Part) -> Tensor:
+        """The selection metric of averaged votes."""
+        return self.evaluate((votes,), part)[1]
+
+    def vote_scale(self, votes: Tensor) -> float:  # noqa: ARG002
+        """The factor that makes one model's votes comparable with another's."""
+        return 1.0
+
+    def blend(self, outputs: Sequence[tuple[Tensor, ...]], weights: Sequence[float]) -> tuple[Tensor, ...]:
+        """The outputs of an ensemble: their votes are the weighted sum of its members' votes."""
+        return tuple(
+            sum(w * z for w, z in zip(weights, several, strict=True)) for several in zip(*outputs, strict=True)
+        )
+
+    def folds(self, count: int, seed: int) -> Folds | None:  # noqa: ARG002
+        """Training and validation examples reshuffled into folds; None where the task has no folds."""
+        return None
+
+    def joined(self, *, test: bool = False) -> Task | None:  # noqa: ARG002
+        """The task with validation examples (and test ones) in training too; None where that has no meaning."""
+        return None
+
     def known_labels(self) -> Tensor | None:
         """The labels of training nodes as inputs, (n, columns), zero for all other nodes; None without labels."""
         return None
@@ -120,6 +146,24 @@ class Task(ABC):
     @abstractmethod
     def with_other_test_labels(self) -> Self:
         """The same task with different test labels, to check that training never reads them."""
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The examples of training and validation, divided so that each is in the validation part of one fold."""
+
+    tasks: tuple[Task, ...]
+    whole: Task
+    """Its validation part holds all of them."""
+    places: tuple[Tensor, ...]
+    """For each fold, the places of its validation examples among all."""
+
+    def gather(self, votes: Sequence[Tensor]) -> Tensor:
+        """The votes of every example, each from the fold that did not train on it."""
+        found = votes[0].new_zeros(sum(len(v) for v in votes), *votes[0].shape[1:])
+        for place, vote in zip(self.places, votes, strict=True):
+            found[place] = vote
+        return found
 
 
 TASKS: Registry[type[Task]] = Registry("task", "diffmg.tasks", group="diffmg.tasks")

@@ -30,7 +30,7 @@ class DerivedModel(Model):
         *,
         labels: Tensor | None = None,
     ) -> None:
-        """`labels`: of the target's training nodes, (n, classes), zero for all others; an input if the settings say so."""
+        """`labels`: of training nodes, (n, classes), zero for all others; an input where the settings say so."""
         programs = [compile_program(m, every_state=settings.states != "last") for m in metagraphs]
         depths = [m.depth for m in metagraphs]
         super().__init__(graph, _types(programs, settings), outputs, settings, seed, depths=depths)
@@ -83,13 +83,12 @@ class DerivedModel(Model):
 
     def _first_states(self, graph: HeteroGraph, generator: torch.Generator | None) -> list[Mapping[str, Tensor]]:
         """State 0 of the types each tower reads; with shared tables, the same for all towers."""
-        firsts: list[Mapping[str, Tensor]] = []
-        for tower in self.encoders[: 1 if self.settings.shared_tables else None]:
-            firsts.append({t: tower.first_state(graph, t, generator) for t in tower.node_types})
+        owners = self.encoders[: 1 if self.settings.shared_tables else None]
+        firsts = [{t: tower.first_state(graph, t, generator) for t in tower.node_types} for tower in owners]
         if hasattr(self, "labels"):
             target = self.programs[0].target.node_type
             firsts = [{**firsts[0], target: firsts[0][target] + self.labels()}]
-        return firsts * (len(self.programs) // len(firsts))
+        return [*firsts] * (len(self.programs) // len(firsts))
 
     def _propagated(self, graph: HeteroGraph, firsts: Sequence[Mapping[str, Tensor]]) -> list[States]:
         """States 1 to K of each target type, or the last ones only."""
@@ -98,7 +97,7 @@ class DerivedModel(Model):
             from diffmg.nn.fused import propagate_states
 
             return [(z,) for z in propagate_states(firsts, graph, self.metagraphs, shares)]
-        each = shares or [None] * len(firsts)
+        each: Sequence[Tensor | None] = shares or [None] * len(firsts)
         return [evaluate(p, graph, first, w) for p, first, w in zip(self.programs, firsts, each, strict=True)]
 
     def _shares(self) -> list[Tensor]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from diffmg.core import DiffmgError, MetaGraph, Run, read_history, read_run
 from diffmg.core.files import cannot_write, digest_of, make_folder, write_json, write_text
-from diffmg.core.run import HISTORY, RUN, metagraphs_to_dict
+from diffmg.core.run import HISTORY, RUN, TRIED, metagraphs_to_dict
 from diffmg.runs.model import MODEL, Model
 from diffmg.runs.tensors import read_tensors, write_tensors
 from diffmg.training.job import Epoch, Job
 
-METAGRAPH, CHECKPOINTS = "metagraph.json", "checkpoints"
+METAGRAPH, CHECKPOINTS, SINGLE = "metagraph.json", "checkpoints", "single.safetensors"
 
 
 class RunFolder:
@@ -51,14 +52,30 @@ class RunFolder:
             raise DiffmgError(f"only an unfinished run can go on, but got {str(path)!r}, which is {run.status}")
         return cls(path, save_every)
 
-    def write(self, run: Run, metagraphs: Sequence[MetaGraph] = (), model: Model | None = None) -> Run:
-        """Write a run's files, `run.json` last with the checksums of the others; returns the run with checksums."""
+    def write(
+        self,
+        run: Run,
+        metagraphs: Sequence[MetaGraph] = (),
+        model: Model | None = None,
+        *,
+        single: Model | None = None,
+        tried: Sequence[Mapping[str, Any]] = (),
+    ) -> Run:
+        """Write a run's files, `run.json` last with the checksums of the others; returns the run with checksums.
+
+        `single` and `tried`: of a race, its best single model and the candidates it tried.
+        """
         files: dict[str, str] = {}
         if metagraphs:
             write_json(self.path / METAGRAPH, metagraphs_to_dict(metagraphs))
             files[METAGRAPH] = digest_of(self.path / METAGRAPH)
         if model is not None:
             files[MODEL] = model.save(self.path / MODEL)
+        if single is not None:
+            files[SINGLE] = single.save(self.path / SINGLE)
+        if tried:
+            write_text(self.path / TRIED, "".join(json.dumps(line) + "\n" for line in tried))
+            files[TRIED] = digest_of(self.path / TRIED)
         run = replace(run, files=files)
         write_json(self.path / RUN, run.to_dict())
         return run

@@ -9,22 +9,36 @@ from diffmg.core import DiffmgError, MetaGraph, Method, Plan, Run, compile_progr
 from diffmg.core.run import Candidate, Trained
 from diffmg.engine.device import describe_device, resolve_device
 from diffmg.engine.memory import fit_engine_to_memory
+from diffmg.race.executor import Executor
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.model import Model, Recipe, scores_on
 from diffmg.runs.provenance import data_of, differences, versions
+from diffmg.runs.racing import Racing
 from diffmg.tasks.problem import Problem
+from diffmg.training.fitted import AnyTraining, training_of
 from diffmg.training.job import Quiet, Search, Watch, drive
-from diffmg.training.training import ModelTraining, outputs_of
+from diffmg.training.training import outputs_of
 
 
-def run(plan: Plan, problem: Problem, store: RunFolder | None = None, watch: Watch | None = None) -> tuple[Run, Model]:
-    """Run a plan on a problem. With a store, it can be stopped at any time and resumed with the same result."""
+def run(
+    plan: Plan,
+    problem: Problem,
+    store: RunFolder | None = None,
+    watch: Watch | None = None,
+    executor: Executor | None = None,
+) -> tuple[Run, Model]:
+    """Run a plan on a problem. With a store, it can be stopped at any time and resumed with the same result.
+
+    `executor`: where the candidates of a race are trained; in this process by default.
+    """
     method = plan.method.make()
     plan, placed = place(plan, problem, method)
-    work = _Work(plan, method, placed, store, watch or Quiet())
     begun = Run("running", plan, data_of(placed), versions(), describe_device(placed.graph.device))
     if store is not None:
         store.write(begun)
+    if plan.budget is not None:
+        return _race(begun, Racing(plan, method, placed, store, watch or Quiet(), executor), store)
+    work = _Work(plan, method, placed, store, watch or Quiet())
     try:
         candidates = tuple(work.candidate(number) for number in range(method.searches))
         chosen = best_candidate(candidates, placed.task.sign)
@@ -39,6 +53,20 @@ def run(plan: Plan, problem: Problem, store: RunFolder | None = None, watch: Wat
     model = work.model(candidates[chosen].metagraphs, trainings[best], done)
     if store is not None:
         done = store.write(done, done.metagraphs, model)
+        store.finish()
+    return done, model
+
+
+def _race(begun: Run, racing: Racing, store: RunFolder | None) -> tuple[Run, Model]:
+    try:
+        done, model, single = racing.run(begun)
+    except KeyboardInterrupt:
+        if store is not None and racing.race.board.models:
+            stopped, model, single = racing.finished(begun, "interrupted")
+            store.write(stopped, stopped.metagraphs, model)
+        raise
+    if store is not None:
+        done = store.write(done, done.metagraphs, model, single=single, tried=racing.race.board.plain())
         store.finish()
     return done, model
 
@@ -84,9 +112,9 @@ class _Work:
     store: RunFolder | None
     watch: Watch
     seconds: dict[str, float] = field(default_factory=dict)
-    jobs: list[tuple[Search | ModelTraining, tuple[MetaGraph, ...]]] = field(default_factory=list)
+    jobs: list[tuple[Search | AnyTraining, tuple[MetaGraph, ...]]] = field(default_factory=list)
     """Every job that was started, with its meta graphs."""
-    trained: dict[tuple[tuple[MetaGraph, ...], int], ModelTraining] = field(default_factory=dict)
+    trained: dict[tuple[tuple[MetaGraph, ...], int], AnyTraining] = field(default_factory=dict)
 
     def candidate(self, number: int) -> Candidate:
         """Search with seed `number` and train the result."""
@@ -100,20 +128,20 @@ class _Work:
         score = self.train(found, 0, f"train-{number}").best_score
         return Candidate(found, score if math.isfinite(score) else None)
 
-    def train(self, metagraphs: tuple[MetaGraph, ...], repeat: int, phase: str = "") -> ModelTraining:
+    def train(self, metagraphs: tuple[MetaGraph, ...], repeat: int, phase: str = "") -> AnyTraining:
         """Train meta graphs with seed `repeat`; trainings already done are reused."""
         key, name = (metagraphs, repeat), phase or f"repeat-{repeat}"
         if key not in self.trained:
             seed = self._seed(repeat)
             network = self.method.network(self.problem, self.plan.settings, seed, metagraphs)
-            training = ModelTraining(self.problem, network, self.plan.settings, seed)
+            training = training_of(self.problem, network, self.plan.settings, seed)
             self.jobs.append((training, metagraphs))
             drive(name, training, self.watch, self.store)
             self.seconds[name] = training.seconds
             self.trained[key] = training
         return self.trained[key]
 
-    def score(self, trainings: Sequence[ModelTraining]) -> tuple[Trained, ...]:
+    def score(self, trainings: Sequence[AnyTraining]) -> tuple[Trained, ...]:
         """Score every training on validation and test, after all selection is done."""
         start, found = time.perf_counter(), []
         for repeat, training in enumerate(trainings):
@@ -123,7 +151,7 @@ class _Work:
         self.seconds["score"] = time.perf_counter() - start
         return tuple(found)
 
-    def model(self, metagraphs: tuple[MetaGraph, ...], training: ModelTraining, about: Run) -> Model:
+    def model(self, metagraphs: tuple[MetaGraph, ...], training: AnyTraining, about: Run) -> Model:
         """The model of a training's best epoch."""
         plan, graph = self.plan, self.problem.graph
         source = self.problem.source if self.problem.source.name else plan.source
@@ -133,7 +161,7 @@ class _Work:
     def save_interrupted(self, begun: Run, store: RunFolder) -> None:
         """After Ctrl-C, save the best meta graphs and model so far, without test scores."""
         run = replace(begun, status="interrupted", seconds=self.seconds)
-        trained = [(job, about) for job, about in self.jobs if isinstance(job, ModelTraining) and job.best]
+        trained = [(job, about) for job, about in self.jobs if not isinstance(job, Search) and job.best]
         if trained:
             best, metagraphs = max(trained, key=lambda pair: pair[0].best_score * self.problem.task.sign)
             run = replace(run, candidates=(Candidate(metagraphs, best.best_score),))

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diffmg.core import METHODS, DiffmgError, Engine, Method, MethodSpec, Plan, Settings, Source
+from diffmg.core.budget import Budget
+from diffmg.core.plan import Refit
 
 if TYPE_CHECKING:
     from diffmg.datasets import Published
     from diffmg.tables import Description
     from diffmg.tasks.problem import Problem
 
-DEFAULT_METHOD = "diffmg"
+DEFAULT_METHOD = "auto"
+DEFAULT_BUDGET = Budget(seconds=120.0)
 
 
 def open_problem(
@@ -84,6 +87,9 @@ def make_plan(
     seed: int = 0,
     device: str = "auto",
     engine: Engine | None = None,
+    budget: Budget | str | int | None = None,
+    single: bool = False,
+    refit: Refit = "no",
 ) -> Plan:
     """Make the plan of a method on data; the only place that knows the defaults.
 
@@ -99,7 +105,13 @@ def make_plan(
         spec = MethodSpec(method or DEFAULT_METHOD, _options(source, method or DEFAULT_METHOD, options or {}))
     if not isinstance(settings, Settings):
         settings = _settings(source, spec.name).changed(settings or {})
-    plan = Plan(spec, source.located(), settings, repeats, seed, device, engine or Engine())
+    kind = METHODS.get(spec.name)
+    if budget is None and kind.races:
+        budget = DEFAULT_BUDGET
+    if budget is not None and repeats > 1:
+        raise DiffmgError(f"a race trains its finalists again by itself, but got repeats={repeats}; leave it out")
+    spent = None if budget is None else Budget.parse(budget)
+    plan = Plan(spec, source.located(), settings, repeats, seed, device, engine or Engine(), spent, single, refit)
     spec.make()
     return plan
 
@@ -109,12 +121,14 @@ def _options(source: Source, name: str, given: Mapping[str, Any]) -> dict[str, A
     published = published_for(source)
     known = set(getattr(METHODS.get(name), "__dataclass_fields__", {}))
     start = {} if published is None else {k: v for k, v in published.search.items() if k in known}
-    return (start if METHODS.get(name).has_metagraph else {}) | dict(given)
+    kind = METHODS.get(name)
+    return (start if kind.has_metagraph and not kind.races else {}) | dict(given)
 
 
 def _settings(source: Source, name: str) -> Settings:
-    published = published_for(source) if METHODS.get(name).has_metagraph else None
-    return Settings() if published is None else Settings(**published.train)
+    kind = METHODS.get(name)
+    published = published_for(source) if kind.has_metagraph and not kind.races else None
+    return Settings(**kind.default_settings) if published is None else Settings(**published.train)
 
 
 def _check_plain(source: Source) -> None:

@@ -74,6 +74,16 @@ def random_split(labels: Ints, shares: Shares, seed: int) -> dict[Part, Ints]:
     return {name: np.flatnonzero(part == number) for number, name in enumerate(PARTS)}
 
 
+def fold_numbers(labels: Ints, count: int, seed: int) -> Ints:
+    """The fold of each row: every class is divided evenly among `count` folds, at random."""
+    rng, number, start = np.random.default_rng(seed), np.empty(len(labels), np.int64), 0
+    for label in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        number[rows] = (start + np.arange(len(rows))) % count
+        start += len(rows)
+    return number
+
+
 def _boundaries(count: int, shares: Shares) -> list[int]:
     """The ends of train, val and test among `count` rows."""
     boundaries: list[int] = []

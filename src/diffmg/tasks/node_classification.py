@@ -15,11 +15,11 @@ from torch import Tensor
 
 from diffmg.core import TASKS, Bounds, DiffmgError, Part, Task, TaskSpec, unknown
 from diffmg.core.arrow import as_column
-from diffmg.core.task import Reading
+from diffmg.core.task import Folds, Reading
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
-from diffmg.tasks.labels import Shares, class_numbers, random_split, split_numbers
+from diffmg.tasks.labels import Shares, class_numbers, fold_numbers, random_split, split_numbers
 from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
 
 if TYPE_CHECKING:
@@ -217,10 +217,10 @@ class NodeClassification(Task):
     def scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """Macro F1, micro F1 and accuracy."""
         index = self.parts[part]
-        if not len(index):
-            return {}
-        logits, true = outputs[0][index], self.labels[index]
-        predicted = self.decide(logits)
+        return self._scores(outputs[0][index], index) if len(index) else {}
+
+    def _scores(self, logits: Tensor, index: Tensor) -> dict[str, Tensor]:
+        true, predicted = self.labels[index], self.decide(logits)
         scores = {
             "macro_f1": macro_f1(predicted, true, self.outputs),
             "micro_f1": micro_f1(predicted, true, self.outputs),
@@ -228,6 +228,42 @@ class NodeClassification(Task):
         }
         diverged = logits.isnan().any()  # a model that diverged must not score well
         return {name: torch.where(diverged, torch.nan, score) for name, score in scores.items()}
+
+    def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
+        """Probabilities of the classes."""
+        return self.probabilities(outputs[0][self.parts[part]])
+
+    def score_votes(self, votes: Tensor, part: Part) -> Tensor:
+        """The selection metric of averaged probabilities."""
+        return self._scores(self._logits(votes), self.parts[part])[self.metric]
+
+    def blend(self, outputs: Sequence[tuple[Tensor, ...]], weights: Sequence[float]) -> tuple[Tensor, ...]:
+        """Logits of the weighted mean of the probabilities."""
+        several = zip(weights, outputs, strict=True)
+        votes = torch.stack([w * self.probabilities(z[0]) for w, z in several]).sum(dim=0)
+        return (self._logits(votes / sum(weights)),)
+
+    def _logits(self, votes: Tensor) -> Tensor:
+        votes = votes.clamp(1e-12, 1 - 1e-7)
+        return torch.logit(votes) if self.multilabel else votes.log()
+
+    def folds(self, count: int, seed: int) -> Folds:
+        """Each class (of several labels a node: all nodes) divided among the folds at random."""
+        known = torch.cat([self.parts["train"], self.parts["val"]]).sort().values
+        codes = self.labels[known].numpy(force=True)
+        number = fold_numbers(np.zeros(len(codes), np.int64) if self.multilabel else codes, count, seed)
+        places = tuple(torch.from_numpy(np.flatnonzero(number == k)).to(known.device) for k in range(count))
+        rest = (torch.from_numpy(np.flatnonzero(number != k)).to(known.device) for k in range(count))
+        tasks = tuple(self._with(train=known[r], val=known[p]) for p, r in zip(places, rest, strict=True))
+        return Folds(tasks, self._with(val=known), places)
+
+    def joined(self, *, test: bool = False) -> NodeClassification:
+        """Training on every labelled node, or on all but the test part."""
+        kept: tuple[Part, ...] = ("train", "val", "test") if test else ("train", "val")
+        return self._with(train=torch.cat([self.parts[part] for part in kept]))
+
+    def _with(self, **parts: Tensor) -> NodeClassification:
+        return replace(self, parts={part: parts.get(part, index) for part, index in self.parts.items()})
 
     def decide(self, logits: Tensor) -> Tensor:
         """Class numbers (n,), or zeros and ones (n, C)."""

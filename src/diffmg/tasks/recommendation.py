@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -244,6 +244,33 @@ class Recommendation(Task):
         detached = scores.detach()
         score = labelled.auc(detached) if self.metric == "auc" else average_precision(detached, labelled.labels)
         return _loss(labelled, scores), score
+
+    def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
+        """The scores of the pairs."""
+        return self.parts[part].pairs.scores(*outputs)
+
+    def score_votes(self, votes: Tensor, part: Part) -> Tensor:
+        """The selection metric of summed scores."""
+        labelled = self.parts[part]
+        return labelled.auc(votes) if self.metric == "auc" else average_precision(votes, labelled.labels)
+
+    def vote_scale(self, votes: Tensor) -> float:
+        """One over the standard deviation of the scores."""
+        return 1 / max(float(votes.std()), 1e-12)
+
+    def blend(self, outputs: Sequence[tuple[Tensor, ...]], weights: Sequence[float]) -> tuple[Tensor, ...]:
+        """A weighted sum of dot products is the dot product of the vectors side by side, one end weighted."""
+        users = [w * z[0] for w, z in zip(weights, outputs, strict=True)]
+        return torch.cat(users, dim=1), torch.cat([z[1] for z in outputs], dim=1)
+
+    def joined(self, *, test: bool = False) -> Recommendation:
+        """Training on the pairs of validation too, and on those of the test part."""
+        kept = [self.parts[part] for part in (PARTS if test else PARTS[:2])]
+        rows = np.concatenate([torch.stack([p.pairs.left, p.pairs.right], dim=1).numpy(force=True) for p in kept])
+        labels = torch.cat([p.labels for p in kept]).cpu()
+        pairs, order = Pairs.build(rows.astype(np.int64), *self.shape)
+        joined = Labelled.of(pairs, labels[torch.from_numpy(order)]).to(kept[0].labels.device)
+        return replace(self, parts={**self.parts, "train": joined})
 
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """Also recall@k and ndcg@k: all items ranked for each user with a positive in `part`, except known ones."""

@@ -41,6 +41,10 @@ class Job(ABC):
     def advance(self) -> Sequence[Epoch]:
         """Run one or more epochs: a GPU runs several before the host reads their results."""
 
+    def seconds_left(self) -> float | None:
+        """An estimate of the time left; None where there is none."""
+        return None
+
     def tensors(self) -> dict[str, Tensor]:
         """The tensors of its state."""
         return {}

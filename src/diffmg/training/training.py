@@ -83,6 +83,8 @@ class ModelTraining(Job):
         """The value to maximise: the score, negated if lower is better, or the negative loss."""
         if self.settings.select == "loss":
             return -val_loss
+        if self.settings.select == "last":
+            return self.best_weights.epoch + 1 if isinstance(val_loss, Tensor) else self.epoch
         return score if self.problem.task.sign > 0 else -score
 
     @property

@@ -12,7 +12,7 @@ from diffmg.core import DiffmgError, MetaGraph, Method, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.nn import Affine
-from diffmg.nn.encoder import dropout
+from diffmg.nn.dropout import dropout
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Immediate, Search
 

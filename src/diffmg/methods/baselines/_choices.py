@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from diffmg.core import DiffmgError
+from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.problem import Problem
 
 
@@ -13,7 +14,11 @@ def observed_choices(problem: Problem) -> sp.csr_matrix:
     A task rejects networks that contain a supervised pair, so no label leaks in here.
     """
     user, item = problem.task.target_types
-    graph = problem.graph
+    return choices_between(problem.graph, user, item)
+
+
+def choices_between(graph: HeteroGraph, user: str, item: str) -> sp.csr_matrix:
+    """Ones (users, items) where any relation between the two types links them, in either direction."""
     found = sp.csr_matrix((graph.num_nodes[user], graph.num_nodes[item]))
     between = [r for r in graph.schema.relations if {r.source, r.target} == {user, item}]
     if not between:

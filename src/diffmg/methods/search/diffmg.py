@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from diffmg.core import METHODS, Share
-from diffmg.engine.randomness import generator
-from diffmg.methods.search._gradient import Architecture, ByGradient, GradientSearch
+from diffmg.core import METHODS
+from diffmg.methods.search._exploration import Exploration, OneSample
+from diffmg.methods.search._gradient import GradientSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training.epochs import Reports, update
 
@@ -21,15 +21,9 @@ if TYPE_CHECKING:
 
 @METHODS.add("diffmg")
 @dataclass(frozen=True)
-class DiffMG(ByGradient):
+class DiffMG(OneSample):
     """Options of the search; the defaults are the paper's."""
 
-    epsilon: Share = 0.3
-    """Probability of a uniformly random operation at the start."""
-    decay: Share = 0.9
-    """Factor on epsilon after each epoch."""
-    coin: Literal["link", "tower"] = "link"
-    """Decide on exploration once per link, or once per tower as the authors' code does."""
     single_level: bool = False
     """Update weights and architecture on one joint loss over training and validation data."""
     all_alpha: bool = False
@@ -44,35 +38,6 @@ class DiffMG(ByGradient):
     def rules(self) -> dict[str, bool]:
         """Constraints on the options."""
         return {"not (single_level and all_alpha)": not (self.single_level and self.all_alpha)}
-
-
-@dataclass(frozen=True)
-class Exploration:
-    """The random decisions of every epoch of a search, drawn in advance; Eq. (11)."""
-
-    explores: Tensor
-    """(epochs, links): whether the link takes a random candidate instead of the arg-max."""
-    anything: Tensor
-    """(epochs, links): the random candidate."""
-
-    @classmethod
-    def draw(cls, options: DiffMG, towers: Sequence[Architecture], seed: int) -> list[Exploration]:
-        """One per tower, from one random stream."""
-        draw = generator("cpu", seed, "sample")
-        epsilon = options.epsilon * options.decay ** torch.arange(options.epochs).unsqueeze(1)
-        tables = []
-        for tower in towers:
-            shape = (options.epochs, len(tower.counts))
-            tosses = torch.rand(shape if options.coin == "link" else (options.epochs, 1), generator=draw)
-            anything = (torch.rand(shape, generator=draw) * tower.counts).long()
-            explores = (tosses < epsilon).expand(shape)
-            tables.append(cls(explores.to(tower.mask.device), anything.to(tower.mask.device)))
-        return tables
-
-    def pick(self, best: Tensor, done: Tensor) -> Tensor:
-        """A candidate per link for the epoch after `done` others."""
-        explores, anything = self.explores.index_select(0, done), self.anything.index_select(0, done)
-        return torch.where(explores[0], anything[0], best)
 
 
 @DiffMG.runs

@@ -1,0 +1,53 @@
+"""The budget of a search by real training."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from diffmg.core.errors import DiffmgError
+from diffmg.core.options import Checked, Count, Positive
+
+UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600}
+_WRITTEN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Budget(Checked):
+    """Seconds, or a number of trainings; what was spent is a number of trainings, so that it can be repeated."""
+
+    seconds: Positive | None = None
+    trainings: Count | None = None
+    explored: Count | None = None
+    """How many of the trainings try new candidates; the rest train the best again. None leaves it to the search."""
+    epochs: Count | None = None
+    """Most epochs of a training that tries a new candidate; None for as many as the settings say."""
+
+    def rules(self) -> dict[str, bool]:
+        """Either seconds or trainings."""
+        fits = self.explored is None or (self.trainings is not None and self.explored <= self.trainings)
+        return {
+            "either seconds or trainings": (self.seconds is None) != (self.trainings is None),
+            "seconds < inf": self.seconds is None or math.isfinite(self.seconds),
+            "explored <= trainings": fits,
+        }
+
+    @classmethod
+    def parse(cls, given: str | int | Budget) -> Budget:
+        """Read `60s`, `2m`, `1.5h` or `300` (trainings)."""
+        if isinstance(given, Budget):
+            return given
+        written = _WRITTEN.fullmatch(str(given).strip())
+        number, unit = written.groups() if written else ("", "?")
+        if unit.lower() in UNITS and float(number) > 0:
+            return cls(seconds=float(number) * UNITS[unit.lower()])
+        if unit == "" and number.isdecimal() and int(number) > 0:
+            return cls(trainings=int(number))
+        raise DiffmgError(
+            f"a budget is a time above zero, such as 60s, 5m or 1h, or a number of trainings, such as 300, "
+            f"but got {str(given)!r}"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.trainings} trainings" if self.seconds is None else f"{self.seconds:g} s"

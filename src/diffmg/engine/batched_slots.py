@@ -1,0 +1,102 @@
+"""Slots: the places of a batch of trainings, and what each slot's training reads from device memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+DRAWS = 4
+"""Numbers that describe one draw of a dropout mask."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all trainings of a batch have in common."""
+
+    slots: int
+    targets: tuple[str, ...]
+    """Target type of each tower."""
+    rows: Mapping[str, int]
+    """Nodes of each type, in the order of the kernels' numbering."""
+    inputs: Mapping[str, int]
+    """Columns of each type's features."""
+    dim: int
+    depth: int
+    width: int
+    """Operations on a link."""
+    outputs: int
+    """Columns of the head, 0 for none."""
+    biased: bool
+    """Whether any training has a bias per node."""
+    draws: int
+    """The most draws that a training's dropout takes in an epoch; 0 if none has dropout."""
+
+    @property
+    def towers(self) -> int:
+        """Towers of a slot."""
+        return len(self.targets)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of all types."""
+        return sum(self.rows.values())
+
+    def start(self, node_type: str) -> int:
+        """Number of a type's first node."""
+        types = list(self.rows)
+        return sum(self.rows[t] for t in types[: types.index(node_type)])
+
+    @property
+    def choices(self) -> int:
+        """Operations of a tower."""
+        return self.depth * (self.depth + 1) // 2 * self.width
+
+    def leaves(self) -> dict[str, tuple[tuple[int, ...], bool]]:
+        """Shape of each parameter without the slot axis, and whether it has a tower axis first."""
+        d, found = self.dim, {}
+        for t, inputs in self.inputs.items():
+            found |= {f"table.{t}": ((inputs, d), True), f"offset.{t}": ((d,), True)}
+        found |= {"shared.weight": ((d, d), True), "shared.bias": ((d,), True)}
+        found |= {"norm.weight": ((d,), True), "norm.bias": ((d,), True)}
+        if self.outputs:
+            found |= {"head.weight": ((d, self.outputs), False), "head.bias": ((self.outputs,), False)}
+        elif self.biased:
+            found |= {f"bias.{n}": ((self.rows[t], 1), False) for n, t in enumerate(self.targets)}
+        return found
+
+
+@dataclass
+class Slots:
+    """Per-slot values on the host and on the device; `upload` copies them after a change."""
+
+    host: dict[str, Tensor]
+    device: dict[str, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, shape: Shape, device: torch.device) -> Slots:
+        """No slot in use."""
+        c, t = shape.slots, shape.towers
+        flags, whole, real = torch.uint8, torch.int64, torch.float32
+        sizes = {
+            "lr": ((c,), torch.float64), "decay": ((c,), real), "step": ((c,), whole), "level": ((c,), real),
+            "scale": ((c,), real), "seed": ((c,), whole), "increment": ((c,), whole), "tanh": ((c,), flags),
+            "norm": ((c,), flags), "activation": ((c,), flags), "mapped": ((c,), flags), "by_loss": ((c,), flags),
+            "patience": ((c,), whole), "max_epochs": ((c,), whole), "owner": ((c, t), torch.int32),
+            "draws": ((c, shape.draws, DRAWS), whole), "operations": ((c, t, shape.choices), whole),
+            "weights": ((c, t, shape.choices), real), "target_mask": ((c, t), whole),
+        }  # fmt: skip
+        sizes |= {f"live.{name}": ((c, t), flags) for name in shape.rows}
+        sizes |= {f"there.{name}": ((c, t) if towers else (c,), flags) for name, (_, towers) in shape.leaves().items()}
+        host = {name: torch.zeros(size, dtype=dtype) for name, (size, dtype) in sizes.items()}
+        return cls(host, {name: value.to(device, copy=True) for name, value in host.items()})
+
+    def upload(self) -> None:
+        """Copy the host's values to the device, in place."""
+        for name, value in self.host.items():
+            self.device[name].copy_(value)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.device[name]

@@ -1,0 +1,83 @@
+"""Kernel tables that hold several ways to aggregate: each is a further set of operations on the same nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import torch
+from torch import Tensor
+
+from diffmg.core import EMPTY, IDENTITY, Link, MetaGraph, Operation
+from diffmg.core.metagraph import links_of
+from diffmg.engine.layout import KernelTables, SelfTerms, Table, kernel_tables
+from diffmg.graph.network import HeteroGraph
+
+
+def stacked_tables(graphs: Sequence[HeteroGraph]) -> KernelTables:
+    """The tables of networks that differ only in how they aggregate; operations of the n-th follow those before it."""
+    every = [kernel_tables(graph) for graph in graphs]
+    first = every[0]
+    if len(every) == 1:
+        return replace(first, packed={})
+    return replace(
+        first,
+        forward=_stacked([t.forward for t in every]),
+        backward=_stacked([t.backward for t in every]),
+        self_terms=_stacked_self_terms([t.self_terms for t in every]),
+        sources=torch.cat([t.sources for t in every]),
+        targets=torch.cat([t.targets for t in every]),
+        packed={},
+    )
+
+
+def operation_numbers(
+    metagraph: MetaGraph, depth: int, width: int, tables: KernelTables, variant: int
+) -> tuple[list[int], list[float]]:
+    """Numbers and weights of a meta graph's operations on all links of `depth` states, `width` on each.
+
+    A meta graph of fewer states ends in one identity link; EMPTY fills what is left. Weights average the operations of
+    a link.
+    """
+    own = dict(metagraph.items())
+    if metagraph.depth < depth:
+        own[Link(depth, metagraph.depth)] = (IDENTITY,)
+    numbers: list[int] = []
+    weights: list[float] = []
+    for link in links_of(depth):
+        operations = own.get(link, (EMPTY,))
+        padded = [*operations, *[EMPTY] * (width - len(operations))]
+        numbers += [_number(operation, tables, variant) for operation in padded]
+        weights += [1 / len(operations)] * width
+    return numbers, weights
+
+
+def _number(operation: Operation, tables: KernelTables, variant: int) -> int:
+    own = 0 if operation in (IDENTITY, EMPTY) else variant * len(tables.numbers)
+    return tables.numbers[operation] + own
+
+
+def _stacked(tables: Sequence[Table]) -> Table:
+    pointers = _starts([len(t.pointer) for t in tables])
+    entries = _starts([len(t.columns) for t in tables])
+    chunks = _starts([len(t.chunks) for t in tables])
+    shifts = {"base": pointers, "pointer": entries, "chunk_base": chunks, "chunks": entries}
+    found = {}
+    for field in fields(Table):
+        if field.name != "max_chunks":
+            found[field.name] = _joined([getattr(t, field.name) for t in tables], shifts.get(field.name))
+    return Table(**found, max_chunks=max(t.max_chunks for t in tables))
+
+
+def _stacked_self_terms(terms: Sequence[SelfTerms]) -> SelfTerms:
+    keeps = _starts([len(t.keep) for t in terms])
+    parts = {f.name: [getattr(t, f.name) for t in terms] for f in fields(SelfTerms)}
+    return SelfTerms(**{name: _joined(p, keeps if name == "base" else None) for name, p in parts.items()})
+
+
+def _joined(parts: Sequence[Tensor], shifts: Sequence[int] | None) -> Tensor:
+    return torch.cat([part if not shift else part + shift for part, shift in zip(parts, shifts or [0] * len(parts), strict=True)])
+
+
+def _starts(sizes: Sequence[int]) -> list[int]:
+    return [sum(sizes[:n]) for n in range(len(sizes))]

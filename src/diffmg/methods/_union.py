@@ -1,0 +1,47 @@
+"""Several candidate spaces as one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+from diffmg.core.candidate import Candidate, CandidateSpace, Genes
+
+
+@dataclass(frozen=True)
+class UnionSpace:
+    """One main space and further ones by method name; a share of the draws is from the further ones."""
+
+    main: CandidateSpace
+    others: dict[str, CandidateSpace]
+    share: float = 0.25
+
+    def seeds(self) -> Sequence[Candidate]:
+        """Those of all spaces, by turns."""
+        several = [space.seeds() for space in (self.main, *self.others.values())]
+        return [c for c in chain(*zip_longest(*several)) if c is not None]
+
+    def draw(self, rng: random.Random) -> Candidate:
+        """From the main space, or from one of the others."""
+        if self.others and rng.random() < self.share:
+            return self.others[rng.choice(sorted(self.others))].draw(rng)
+        return self.main.draw(rng)
+
+    def mutate(self, candidate: Candidate, rng: random.Random) -> Candidate:
+        """Within the candidate's own space."""
+        return self._space(candidate).mutate(candidate, rng)
+
+    def cross(self, one: Candidate, other: Candidate, rng: random.Random) -> Candidate:
+        """Within one space; of two spaces, a mutation of one of the two."""
+        if self._space(one) is self._space(other):
+            return self._space(one).cross(one, other, rng)
+        return self.mutate(rng.choice((one, other)), rng)
+
+    def genes(self, candidate: Candidate) -> Genes:
+        """Those of the candidate's own space."""
+        return self._space(candidate).genes(candidate)
+
+    def _space(self, candidate: Candidate) -> CandidateSpace:
+        return self.others.get(candidate.method.name, self.main)

@@ -1,0 +1,160 @@
+"""The wide space: meta graphs of several depths together with the switches and settings of their encoder."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from diffmg.core import EMPTY, MetaGraph, SearchSpace, Settings, compile_program
+from diffmg.core.candidate import Candidate, Genes
+from diffmg.methods.given import Given
+from diffmg.tasks.problem import Problem
+
+MetaGraphs = tuple[MetaGraph, ...]
+Values = Mapping[str, tuple[Any, ...]]
+"""Values to draw from, by setting; one that stands twice is drawn twice as often."""
+
+COMMON: Values = {
+    "dim": (64, 64, 128),
+    "lr": (0.003, 0.005, 0.01, 0.01, 0.02),
+    "weight_decay": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3),
+    "dropout": (0.2, 0.4, 0.5, 0.6, 0.7, 0.8),
+    "tanh": (False, False, True),
+    "links": ("sum", "mean"),
+    "layer_norm": (True, True, False),
+    "activation": ("gelu", "none"),
+    "shared_map": (True, True, False),
+    "aggregate": ("paper", "paper", "mean", "symmetric"),
+    "self_loops": (True, True, False),
+    "residual": (False, False, True),
+    "message_dropout": (0.0, 0.0, 0.3, 0.5),
+    "patience": (30, 30, 50),
+}
+LABELS: Values = {
+    "states": ("last", "last", "mean", "concat", "attention"),
+    "label_inputs": (False, True),
+    "counts": (False, False, True),
+    "input_dropout": (0.0, 0.0, 0.3, 0.5),
+    "select": ("score", "loss"),
+}
+PAIRS: Values = {
+    "states": ("last", "last", "last", "mean"),
+    "shared_tables": (True, False),
+    "biases": (True, False),
+    "counts": (False, False, False, True),
+}
+OPERATIONS = (1, 1, 2, 3)
+
+
+@dataclass(frozen=True)
+class WideSpace:
+    """Meta graphs of 1 to `depth` states with one to `operations` operations a link, and their encoder's settings."""
+
+    targets: tuple[tuple[SearchSpace, ...], ...]
+    """For each depth, from 1, the paper's space of each target type."""
+    base: Settings
+    values: Values
+    operations: tuple[int, ...] = OPERATIONS
+
+    @classmethod
+    def of(cls, problem: Problem, base: Settings, depth: int, operations: int) -> WideSpace:
+        """The space of a problem; a setting that differs from its default was chosen by the user, and is not varied."""
+        graph, types = problem.graph, problem.task.target_types
+        values = {**COMMON, **(LABELS if len(types) == 1 else PAIRS)}
+        if graph.features:
+            values["vectors"] = (False, False, True)
+        if problem.task.known_labels() is None:
+            values.pop("label_inputs", None)
+        free = {name: options for name, options in values.items() if getattr(base, name) == getattr(Settings(), name)}
+        spaces = [tuple(SearchSpace.dag(graph.schema, t, k) for t in types) for k in range(1, depth + 1)]
+        return cls(tuple(spaces), base, free, tuple(n for n in OPERATIONS if n <= operations))
+
+    def seeds(self) -> Sequence[Candidate]:
+        """All candidates of every link, averaged, at two depths: no search, and already strong."""
+        plain = {"links": "mean", "states": "concat"} if len(self.targets[0]) == 1 else {"links": "mean"}
+        settings = self.base.changed({name: value for name, value in plain.items() if name in self.values})
+        depths = sorted({min(2, len(self.targets)), min(4, len(self.targets))})
+        return [Candidate(Given(tuple(s.everything() for s in self.targets[k - 1])), settings) for k in depths]
+
+    def draw(self, rng: random.Random) -> Candidate:
+        """Depth, operations, switches and settings at random."""
+        chosen = {name: rng.choice(values) for name, values in sorted(self.values.items())}
+        return Candidate(Given(self._metagraphs(rng)), self.base.changed(chosen))
+
+    def mutate(self, candidate: Candidate, rng: random.Random) -> Candidate:
+        """One to three changes: of links of the meta graphs, or of settings."""
+        metagraphs, settings = candidate.metagraphs, candidate.settings
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            if rng.random() < 0.5 or not self.values:
+                metagraphs = self._metagraphs(rng) if rng.random() < 0.1 else self._relinked(metagraphs, rng)
+            else:
+                name = rng.choice(sorted(self.values))
+                others = [v for v in self.values[name] if v != getattr(settings, name)]
+                settings = settings.changed({name: rng.choice(others or [getattr(settings, name)])})
+        return Candidate(Given(metagraphs), settings)
+
+    def cross(self, one: Candidate, other: Candidate, rng: random.Random) -> Candidate:
+        """Settings from either; of meta graphs of one depth, every link from either."""
+        settings = {name: getattr(rng.choice((one, other)).settings, name) for name in sorted(self.values)}
+        pairs = list(zip(one.metagraphs, other.metagraphs, strict=True))
+        if any(a.depth != b.depth for a, b in pairs):
+            metagraphs = rng.choice((one, other)).metagraphs
+        else:
+            metagraphs = tuple(
+                MetaGraph(a.target, tuple(rng.choice(ab) for ab in zip(a.operations, b.operations, strict=True)))
+                for a, b in pairs
+            )
+        return Candidate(Given(_alive(metagraphs, one.metagraphs)), self.base.changed(settings))
+
+    def genes(self, candidate: Candidate) -> Genes:
+        """Settings, and how often each relation is used at each distance from the target's last state."""
+        found: dict[str, Any] = {"method": candidate.method.name}
+        found |= {f.name: getattr(candidate.settings, f.name) for f in fields(Settings)}
+        for metagraph in candidate.metagraphs:
+            program = compile_program(metagraph)
+            for step in program.steps:
+                for product in step.products:
+                    for term in product.terms:
+                        ends = f"{metagraph.depth - step.cell.state}<-{metagraph.depth - term.state}"
+                        found[f"{metagraph.target}: {product.relation} {ends}"] = 1
+                for term in step.passed:
+                    ends = f"{metagraph.depth - step.cell.state}<-{metagraph.depth - term.state}"
+                    name = f"{metagraph.target}: {step.cell.node_type} passes {ends}"
+                    found[name] = found.get(name, 0) + 1
+        return found
+
+    def _metagraphs(self, rng: random.Random) -> MetaGraphs:
+        depth, most = rng.randrange(len(self.targets)), rng.choice(self.operations)
+        return tuple(_drawn(space, most, rng) for space in self.targets[depth])
+
+    def _relinked(self, metagraphs: MetaGraphs, rng: random.Random) -> MetaGraphs:
+        """One link of one meta graph drawn again."""
+        number = rng.randrange(len(metagraphs))
+        metagraph = metagraphs[number]
+        space = self.targets[metagraph.depth - 1][number]
+        link, candidates = rng.choice(list(space.items()))
+        operations = rng.sample(candidates, min(rng.choice(self.operations), len(candidates)))
+        changed = metagraph.replace(link, *_ordered(operations, candidates))
+        return _alive((*metagraphs[:number], changed, *metagraphs[number + 1 :]), metagraphs)
+
+
+def _drawn(space: SearchSpace, most: int, rng: random.Random) -> MetaGraph:
+    """A random meta graph with up to `most` operations a link, something of which reaches the target."""
+    while True:
+        picks = [_ordered(rng.sample(c, min(most, len(c))), c) for c in space.candidates]
+        found = MetaGraph(space.target, tuple(picks))
+        if compile_program(found).steps:
+            return found
+
+
+def _ordered(operations: Sequence[Any], candidates: Sequence[Any]) -> tuple[Any, ...]:
+    """In the order of the candidates; EMPTY beside others says nothing and is left out."""
+    kept = [o for o in operations if o is not EMPTY] or [EMPTY]
+    return tuple(sorted(kept, key=candidates.index))
+
+
+def _alive(metagraphs: MetaGraphs, otherwise: MetaGraphs) -> MetaGraphs:
+    """The meta graphs, or others where nothing reaches a target."""
+    return metagraphs if all(compile_program(m).steps for m in metagraphs) else otherwise

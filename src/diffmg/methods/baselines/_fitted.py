@@ -1,0 +1,26 @@
+"""Shared by baselines that are computed at once, not trained by gradients."""
+
+from diffmg.core import Settings
+from diffmg.core.candidate import Candidate, CandidateSpace, OptionSpace
+from diffmg.methods.baselines._base import Baseline
+from diffmg.methods.baselines._labels import TrainingLabels
+from diffmg.tasks.problem import Problem
+
+
+class FittedBaseline(Baseline):
+    """A baseline whose network is `Fitted`: settings of the training do not matter, only its options can vary."""
+
+    def space(self, problem: Problem, settings: Settings) -> CandidateSpace:  # noqa: ARG002
+        """Its tunable options."""
+        return OptionSpace(Candidate(self, settings), self.tunable, {})
+
+
+class FittedClassifier(FittedBaseline):
+    """For tasks with classes."""
+
+    towers = (1,)
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also require classes."""
+        super().check(problem, settings)
+        TrainingLabels.of(problem.task)

@@ -1,0 +1,103 @@
+"""Growing boosted trees with scikit-learn or LightGBM."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from diffmg.core import DiffmgError
+from diffmg.methods.baselines._labels import TrainingLabels
+from diffmg.methods.baselines._trees import Tree, Trees, tree_from_lightgbm, tree_from_sklearn
+
+Library = Literal["sklearn", "lightgbm"]
+Table: TypeAlias = NDArray[np.float32]
+Grown: TypeAlias = tuple[list[tuple[int, Tree]], NDArray[np.float64], NDArray[np.float64]]
+"""Trees with the score each adds to, the scores before any tree, and the library's own scores of the rows."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How trees are grown."""
+
+    rounds: int
+    rate: float
+    leaves: int
+    penalty: float
+
+
+def grow(x: Table, labels: TrainingLabels, library: Library, growth: Growth, seed: int) -> Trees:
+    """Trees on the rows of training nodes, checked against the library's own scores of these rows."""
+    trees: list[tuple[int, Tree]] = []
+    start = labels.constants()
+    wanted = np.tile(start, (len(x), 1))
+    for classes, columns in labels.models():
+        grown, base, scores = _LIBRARIES[library](x, classes, growth, seed)
+        trees += [(int(columns[output]), tree) for output, tree in grown]
+        start[columns], wanted[:, columns] = base, scores
+    joined = Trees.join(trees, start.tolist())
+    worst = float((joined.scores(torch.from_numpy(x)) - torch.from_numpy(wanted)).abs().max())
+    if not worst < 1e-6:
+        raise DiffmgError(
+            f"trees must score as the library that grew them does, but got a difference of {worst:.2g} from {library} "
+            f"{import_module(library).__version__}; its trees are stored differently: use another version"
+        )
+    return joined
+
+
+def lightgbm() -> Any:
+    """The library, an optional dependency."""
+    try:
+        return import_module("lightgbm")
+    except ImportError as error:
+        raise DiffmgError(
+            "library='lightgbm' needs LightGBM, but got no such package; "
+            "`pip install lightgbm`, or use library='sklearn'"
+        ) from error
+
+
+def _with_sklearn(x: Table, classes: NDArray[np.int64], growth: Growth, seed: int) -> Grown:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(
+        max_iter=growth.rounds,
+        learning_rate=growth.rate,
+        max_leaf_nodes=growth.leaves,
+        l2_regularization=growth.penalty,
+        early_stopping=False,
+        random_state=seed % 2**32,
+    ).fit(x, classes)
+    rounds = model._predictors
+    trees = [(n, tree_from_sklearn(one.nodes)) for several in rounds for n, one in enumerate(several)]
+    return trees, np.ravel(model._baseline_prediction), model.decision_function(x).reshape(len(x), -1)
+
+
+def _with_lightgbm(x: Table, classes: NDArray[np.int64], growth: Growth, seed: int) -> Grown:
+    model = (
+        lightgbm()
+        .LGBMClassifier(
+            n_estimators=growth.rounds,
+            learning_rate=growth.rate,
+            num_leaves=growth.leaves,
+            reg_lambda=growth.penalty,
+            random_state=seed % 2**31,
+            deterministic=True,
+            force_row_wise=True,
+        n_jobs=torch.get_num_threads(),
+            verbose=-1,
+        )
+        .fit(x, classes)
+    )
+    outputs = model.booster_.num_model_per_iteration()
+    found = model.booster_.dump_model()["tree_info"]
+    trees = [(number % outputs, tree_from_lightgbm(one["tree_structure"])) for number, one in enumerate(found)]
+    return trees, np.zeros(outputs), np.reshape(model.booster_.predict(x, raw_score=True), (len(x), -1))
+
+
+_LIBRARIES: dict[Library, Callable[[Table, NDArray[np.int64], Growth, int], Grown]] = {
+    "sklearn": _with_sklearn,
+    "lightgbm": _with_lightgbm,
+}

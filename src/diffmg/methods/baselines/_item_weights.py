@@ -1,0 +1,57 @@
+"""Recommenders that score an item by the weights between it and the items a user chose."""
+
+from abc import abstractmethod
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from diffmg.core import DiffmgError, Settings
+from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._choices import choices_between
+from diffmg.methods.baselines._fitted import FittedBaseline
+from diffmg.nn.fitted import Fitted
+from diffmg.tasks.problem import Problem
+
+MOST_NUMBERS = 2**29
+"""Limit of (users + items) * items: two dense matrices of single precision, 2 GiB together."""
+
+
+class ByItemWeights(FittedBaseline):
+    """A baseline whose representation of a user is the row of chosen items, that of an item its column of weights."""
+
+    towers = (2,)
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also require choices, and few enough items for dense matrices."""
+        super().check(problem, settings)
+        user, item = problem.task.target_types
+        users, items = choices_between(problem.graph, user, item).shape
+        if (users + items) * items > MOST_NUMBERS:
+            raise DiffmgError(
+                f"`(users + items) * items <= {MOST_NUMBERS}` must hold for {self.name!r}, which scores with dense "
+                f"matrices, but got {users} users and {items} items ({(users + items) * items * 4 / 2**30:.1f} GiB); "
+                "take a method with short vectors, such as 'lightgcn'"
+            )
+
+
+class ItemWeights(Fitted):
+    """Scores `R W`, R the choices (users, items) and W the weights (items, items)."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__()
+        self.user, self.item = problem.task.target_types
+
+    @abstractmethod
+    def weights(self) -> Tensor:
+        """W transposed, (items, items): row i holds what every chosen item adds to the score of item i."""
+
+    def choices(self, graph: HeteroGraph) -> sp.csr_matrix:
+        """R, ones where a user chose an item."""
+        return choices_between(graph, self.user, self.item)
+
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """Choices of users, (users, items), and weights of items, (items, items)."""
+        chosen = self.choices(graph).astype(np.float32).toarray()
+        return torch.from_numpy(chosen).to(self.device), self.weights()

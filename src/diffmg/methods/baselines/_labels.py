@@ -1,0 +1,75 @@
+"""Training labels as numbers, for methods that compute with them directly."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from numpy.typing import NDArray
+from torch import Tensor
+
+from diffmg.core import DiffmgError, Task
+
+LEAST = 1e-6
+"""Probabilities are kept this far from 0 and 1."""
+ABSENT = -20.0
+"""Logit of a class without training nodes."""
+
+
+@dataclass(frozen=True)
+class TrainingLabels:
+    """The labels of the training nodes, and of no others."""
+
+    nodes: Tensor
+    """Node numbers, (m,)."""
+    marks: Tensor
+    """1 where a node has a label, (m, C)."""
+    multilabel: bool
+    """Whether a node may have several labels."""
+
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        """The training labels of a task with classes, on the host; raises for other tasks."""
+        labelled: Any = task
+        missing = [name for name in ("labels", "parts", "multilabel", "classes") if not hasattr(task, name)]
+        if missing:
+            raise DiffmgError(
+                f"this method needs a task with classes, but got a {task.kind!r} without {', '.join(missing)}; "
+                "take another method"
+            )
+        nodes = labelled.parts["train"].cpu()
+        labels = labelled.labels.cpu()[nodes]
+        marks = labels if labelled.multilabel else F.one_hot(labels, task.outputs)
+        return cls(nodes, marks.to(torch.uint8), labelled.multilabel)
+
+    @property
+    def prior(self) -> Tensor:
+        """The share of training nodes with each label, (C,)."""
+        return self.marks.double().mean(dim=0)
+
+    def constants(self) -> NDArray[np.float64]:
+        """Logits (C,) where no model says otherwise."""
+        if self.multilabel:
+            return logits_of(self.prior, multilabel=True).double().numpy()
+        return np.where(self.prior.numpy() > 0, 0.0, ABSENT)
+
+    def models(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Class numbers for each model to fit, and the columns of logits that its scores go to.
+
+        One model where a node has one label; a model of two classes scores the second, as libraries do, and the logit
+        of the first stays 0. One model per label where a node may have several. A label that all or none of the
+        training nodes have needs no model.
+        """
+        marks = self.marks.numpy().astype(np.int64)
+        varied = np.flatnonzero(marks.min(axis=0) < marks.max(axis=0))
+        if self.multilabel:
+            return [(marks[:, label], np.array([label])) for label in varied]
+        classes = np.searchsorted(varied, marks.argmax(axis=1))
+        return [(classes, varied if len(varied) > 2 else varied[1:])] if len(varied) else []
+
+
+def logits_of(probabilities: Tensor, *, multilabel: bool) -> Tensor:
+    """Logits whose softmax (sigmoid where a node may have several labels) are these probabilities."""
+    p = probabilities.double().clamp(LEAST, 1 - LEAST)
+    return (p.logit() if multilabel else p.log()).float()

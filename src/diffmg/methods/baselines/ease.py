@@ -1,0 +1,49 @@
+"""EASE: a linear model from a user's items to all items, in closed form."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from diffmg.core import METHODS, Positive, Settings
+from diffmg.methods.baselines._item_weights import ByItemWeights, ItemWeights
+from diffmg.tasks.problem import Problem
+
+
+@METHODS.add("ease")
+@dataclass(frozen=True)
+class Ease(ByItemWeights):
+    """Steck, 2019: the scores are `R W`, where W minimises `|R - R W|² + l2 |W|²` with a diagonal of zeros.
+
+    With `P = (R^T R + l2 I)^-1`, W is `-P_ij / P_jj` off the diagonal. R has ones where any relation between users and
+    items links the two. Labelled pairs, other relations and features are not used. Time grows with the third power of
+    the number of items, memory with the second.
+    """
+
+    l2: Positive = 200.0
+    """Penalty on the squared weights."""
+
+    summary = "recommendation: linear item-to-item model in closed form (Steck 2019)"
+    tunable: ClassVar = {"l2": (5.0, 20.0, 80.0, 200.0, 500.0, 2000.0)}
+
+
+@Ease.builds
+class _Network(ItemWeights):
+    def __init__(self, options: Ease, problem: Problem, settings: Settings, seed: int) -> None:  # noqa: ARG002
+        super().__init__(problem)
+        self.options = options
+
+    def fit(self, problem: Problem, seed: int) -> None:  # noqa: ARG002
+        """Solve for the weights in double precision."""
+        choices = self.choices(problem.graph)
+        gram = torch.from_numpy((choices.T @ choices).toarray()).to(self.device)
+        gram.diagonal().add_(self.options.l2)
+        inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
+        weights = -inverse / inverse.diagonal()
+        weights.fill_diagonal_(0)
+        self.keep(item_weights=weights.T.float())
+
+    def weights(self) -> Tensor:
+        """As they were solved for."""
+        return self.kept("item_weights")

@@ -1,0 +1,103 @@
+"""Logistic regression on a truncated SVD of the relations around the labelled type and of its features."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from torch import Tensor
+
+from diffmg.core import METHODS, Count, Positive, Settings, derive_seed
+from diffmg.graph.network import HeteroGraph
+from diffmg.graph.sparse import FixedMatrix
+from diffmg.methods.baselines._fitted import FittedClassifier
+from diffmg.methods.baselines._labels import TrainingLabels
+from diffmg.methods.baselines._moves import both_sides_scaled, moves_into
+from diffmg.methods.baselines._svd import Floats, root_mean_square, side_by_side, truncated_svd
+from diffmg.nn.fitted import Fitted
+from diffmg.tasks.problem import Problem
+
+
+@METHODS.add("svd")
+@dataclass(frozen=True)
+class Svd(FittedClassifier):
+    """Logistic regression on `M V`, V the first `rank` right singular vectors of M.
+
+    M has the nodes of the labelled type as rows. Side by side, it holds the relations that lead to them, the products
+    of two relations that lead to them (multiplied with one after the other, never formed), and their features. A
+    relation is `D^-1/2 A D^-1/2` without weights, and is also taken backwards if its reverse is not in the network.
+    Each of these blocks is divided by the mean length of its rows, so none drowns the others.
+    """
+
+    rank: Count = 256
+    """Number of singular vectors; fewer if the matrix has fewer."""
+    l2: Positive = 0.3
+    """Penalty on the squared coefficients of the logistic regression."""
+
+    summary = "logistic regression on an SVD of one- and two-step relations and features"
+    tunable: ClassVar = {"rank": (64, 128, 256, 512), "l2": (0.1, 0.3, 1.0, 3.0)}
+
+
+@Svd.builds
+class _Network(Fitted):
+    """The whole method is one linear map of M, whose coefficients and bias are kept."""
+
+    def __init__(self, options: Svd, problem: Problem, settings: Settings, seed: int) -> None:  # noqa: ARG002
+        super().__init__()
+        (self.target,), self.options = problem.task.target_types, options
+
+    def fit(self, problem: Problem, seed: int) -> None:
+        """Decompose M and fit the regression on the rows of training nodes."""
+        rng, labels = np.random.default_rng(derive_seed(seed, "svd")), TrainingLabels.of(problem.task)
+        blocks = blocks_of(problem.graph, self.target)
+        scales = [1 / max(root_mean_square(block, rng), 1e-12) for block in blocks]
+        u, s, v = truncated_svd(
+            side_by_side([c * b for c, b in zip(scales, blocks, strict=True)]), self.options.rank, rng
+        )
+        length = max(float(np.linalg.norm(s)) / len(u) ** 0.5, 1e-12)
+        weights, bias = logistic((u * s / length)[labels.nodes.numpy()], labels, self.options.l2)
+        columns = np.repeat(scales, [block.shape[1] for block in blocks])[:, None]
+        self.keep(coefficients=torch.from_numpy(columns * (v @ weights) / length), bias=torch.from_numpy(bias))
+
+    def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """Logits of the labelled type."""
+        coefficients, bias = (self.kept(name).numpy(force=True) for name in ("coefficients", "bias"))
+        logits = side_by_side(blocks_of(graph, self.target)) @ coefficients + bias
+        return (torch.from_numpy(logits).float().to(self.device),)
+
+
+def blocks_of(graph: HeteroGraph, target: str) -> list[LinearOperator]:
+    """The matrices that M is made of: relations, products of two, features; one column of ones if there are none."""
+    moves = {
+        t: [(move.source, aslinearoperator(both_sides_scaled(move.links))) for move in into]
+        for t, into in moves_into(graph).items()
+    }
+    blocks = [first for _, first in moves[target]]
+    blocks += [first @ second for source, first in moves[target] for _, second in moves[source]]
+    features = graph.features.get(target)
+    if features is not None:
+        x = features.to_scipy() if isinstance(features, FixedMatrix) else features.numpy(force=True)
+        blocks.append(aslinearoperator(x.astype(np.float64)))
+    return blocks or [aslinearoperator(np.ones((graph.num_nodes[target], 1)))]
+
+
+def logistic(x: Floats, labels: TrainingLabels, l2: float) -> tuple[Floats, Floats]:
+    """Weights (columns, C) and bias (C,) of one regression, or of one per label where a node may have several."""
+    bias = labels.constants()
+    weights = np.zeros((x.shape[1], len(bias)))
+    for classes, columns in labels.models():
+        model = _regression(x, classes, l2)
+        weights[:, columns], bias[columns] = model.coef_.T, model.intercept_
+    return weights, bias
+
+
+def _regression(x: Floats, y: NDArray[Any], l2: float) -> Any:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return LogisticRegression(C=1 / l2, max_iter=500).fit(x, y)

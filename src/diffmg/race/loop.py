@@ -1,0 +1,227 @@
+"""The race: explore new candidates, then train the best of them again on folds or from other seeds."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from torch import Tensor
+
+from diffmg.core import DiffmgError, derive_seed
+from diffmg.core.budget import Budget
+from diffmg.core.candidate import Candidate, CandidateSpace
+from diffmg.engine.backend import Backend
+from diffmg.race.board import Board, Turn, turns_of
+from diffmg.race.executor import Executor, Field
+from diffmg.race.proposers import MIX, Proposal, proposals
+from diffmg.race.trial import Trial
+from diffmg.tasks.problem import Problem
+from diffmg.training.job import Epoch, Job
+
+BATCH = {False: 4, True: 24}
+"""Trials of a batch, on a CPU and on a card: part of the plan, so the result does not depend on the number of cores."""
+FOLDS = 5
+FEW = 2000
+"""Validation parts with fewer examples than this are judged on folds too."""
+REPEATS = 2
+"""Further seeds of a finalist where there are no folds."""
+EXPLORE = {True: 0.6, False: 0.75}
+"""Share of the budget that explores, with folds and without."""
+TRIES = 50
+"""Proposals in a row that were all tried before, after which the space is taken to be exhausted."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a race goes; all of it is part of the plan."""
+
+    budget: Budget
+    seed: int
+    batch: int
+    folds: int
+    mix: Sequence[str] = MIX
+
+    @classmethod
+    def of(cls, field: Field, budget: Budget, seed: int) -> Rules:
+        """The rules for a problem."""
+        accelerated = Backend.of(field.problem.graph).accelerated
+        return cls(budget, seed, BATCH[accelerated], 0 if field.folds is None else len(field.folds.tasks))
+
+    @property
+    def share(self) -> float:
+        """The share of the budget that explores."""
+        return EXPLORE[self.folds > 0]
+
+
+class Race(Job):
+    """A running race; `epoch` counts trainings."""
+
+    def __init__(self, field: Field, space: CandidateSpace, rules: Rules, executor: Executor) -> None:
+        self.field, self.space, self.rules, self.executor = field, space, rules, executor
+        self.board = Board(field.problem.task.sign)
+        self.limit = rules.budget.epochs
+        self.explored: int | None = None
+        """Trainings when exploring ended."""
+        self.waiting: list[tuple[int, Turn]] = []
+        """Further trainings of the finalists."""
+        self.seen: set[Hashable] = set()
+        self.exhausted = False
+
+    @property
+    def total(self) -> int:  # type: ignore[override]
+        """Trainings in all, as far as is known."""
+        if self.rules.budget.trainings is not None:
+            return self.rules.budget.trainings
+        if self.explored is not None:
+            return self.epoch + len(self.waiting)
+        spent = max(self.seconds, 1e-9)
+        return max(self.epoch + 1, round(self.epoch * (self.rules.budget.seconds or 0) / spent)) if self.epoch else 1
+
+    @property
+    def done(self) -> bool:
+        """Whether the finalists have been trained again."""
+        return self.explored is not None and not self.waiting
+
+    def seconds_left(self) -> float | None:
+        """Of a budget in seconds the rest of it, else by the pace so far."""
+        if self.rules.budget.seconds is not None:
+            return max(0.0, self.rules.budget.seconds - self.seconds)
+        return self.seconds / self.epoch * (self.total - self.epoch) if self.epoch else None
+
+    @property
+    def spent(self) -> Budget:
+        """The budget as it was spent, so that the race can be repeated."""
+        return Budget(trainings=max(1, self.epoch), explored=self.explored, epochs=self.limit)
+
+    def advance(self) -> Sequence[Epoch]:
+        """Train one batch."""
+        begun = time.perf_counter()
+        if self.explored is None:
+            self._explore()
+            if self._explored_enough(self.seconds + time.perf_counter() - begun):
+                self.explored = self.epoch
+                self.waiting = self._finals(self.seconds + time.perf_counter() - begun)
+        else:
+            now, self.waiting = self.waiting[: self.rules.batch], self.waiting[self.rules.batch :]
+            self._train(now)
+        if self.done and not self.board.ranked():
+            reasons = list(dict.fromkeys(e.error for e in self.board.entries))
+            raise DiffmgError(
+                f"a race needs a candidate that can be trained, but got {len(self.board.entries)} that failed: "
+                f"{'; '.join(reasons[:3])}"
+            )
+        return [Epoch(self.epoch, math.nan, math.nan, self.board.best())]
+
+    def _explore(self) -> None:
+        """Try a batch of new candidates on the task's own split."""
+        most = self._most()
+        fresh = self._fresh(self.rules.batch if most is None else min(self.rules.batch, most - self.epoch))
+        numbers = [self.board.add(p.candidate, p.origin) for p in fresh]
+        self._train([(n, Turn(0, 0)) for n in numbers], self.limit)
+        self.board.running_best.append(self.board.best())
+
+    def _most(self) -> int | None:
+        """Trainings that explore, where that is known in advance."""
+        budget = self.rules.budget
+        if budget.explored is not None or budget.trainings is None:
+            return budget.explored
+        return max(1, math.ceil(self.rules.share * budget.trainings))
+
+    def _explored_enough(self, seconds: float) -> bool:
+        most = self._most()
+        over = (
+            self.epoch >= most if most is not None else seconds >= self.rules.share * (self.rules.budget.seconds or 0)
+        )
+        return over or self.exhausted
+
+    def _fresh(self, count: int) -> list[Proposal]:
+        """Proposals that were not tried before; fewer if there are no more."""
+        rng = random.Random(derive_seed(self.rules.seed, "batch", len(self.board.entries)))
+        seeds = [c for c in self.space.seeds() if self._key(c) not in self.seen]
+        found: list[Proposal] = []
+        source = proposals(self.space, self.board.judged(), rng, seeds, self.rules.mix)
+        for proposal in islice(source, TRIES + 2 * count):
+            key = self._key(proposal.candidate)
+            if key not in self.seen and len(found) < count:
+                self.seen.add(key)
+                found.append(proposal)
+        self.exhausted = len(found) < count
+        return found
+
+    def _key(self, candidate: Candidate) -> Hashable:
+        return frozenset(self.space.genes(candidate).items())
+
+    def _finals(self, seconds: float) -> list[tuple[int, Turn]]:
+        """Further trainings of as many of the best as the rest of the budget allows, the best one first."""
+        turns = [*([Turn(0, 0)] if self._limited else []), *turns_of(self.rules.folds, REPEATS)]
+        budget = self.rules.budget
+        if budget.trainings is not None:
+            left = budget.trainings - self.epoch
+        else:
+            left = int(((budget.seconds or 0) - seconds) / (seconds / max(1, self.epoch)))
+            left = max(left, 1 if self._limited else 0)
+        finalists = self._finalists(max(left // len(turns), 1 if left else 0))
+        return [(n, turn) for n in finalists for turn in turns][:left]
+
+    def _finalists(self, count: int) -> list[int]:
+        """The best, among them at least one with a meta graph."""
+        ranked = self.board.ranked()
+        chosen = ranked[:count]
+        if chosen and not any(self.board.entries[n].has_metagraph for n in chosen):
+            drawn = [n for n in ranked if self.board.entries[n].has_metagraph]
+            chosen = [*chosen[: count - 1], *drawn[:1]] if drawn else chosen
+        return chosen
+
+    @property
+    def _limited(self) -> bool:
+        """Whether exploring was cut so short that finalists have to be trained to the end."""
+        longest = max((e.candidate.settings.max_epochs for e in self.board.entries), default=0)
+        return self.limit is not None and self.limit < longest / 2
+
+    def _train(self, which: Sequence[tuple[int, Turn]], epochs: int | None = None) -> None:
+        trials = [self._trial(number, turn, epochs) for number, turn in which]
+        for (number, turn), outcome in zip(which, self.executor.run(self.field, trials), strict=True):
+            self.board.record(number, turn, outcome)
+        self.epoch += len(trials)
+
+    def _trial(self, number: int, turn: Turn, epochs: int | None) -> Trial:
+        candidate = self.board.entries[number].candidate
+        return Trial(candidate, self.seed_of(turn), turn.fold, epochs)
+
+    def seed_of(self, turn: Turn) -> int:
+        """The seed of a training: the same for every candidate, so that only the candidates differ."""
+        return derive_seed(self.rules.seed, "train", turn.repeat)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The models that were kept."""
+        return self.board.tensors()
+
+    def numbers(self) -> dict[str, Any]:
+        """What was tried, and what waits."""
+        return {
+            "entries": self.board.plain(),
+            "waiting": [[number, *turn] for number, turn in self.waiting],
+            "explored": self.explored,
+            "limit": self.limit,
+            "running_best": self.board.running_best,
+        }
+
+    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+        """Resume from a checkpoint."""
+        self.board.restore(numbers["entries"], tensors)
+        self.board.running_best = numbers["running_best"]
+        self.waiting = [(number, Turn(fold, repeat)) for number, fold, repeat in numbers["waiting"]]
+        self.explored, self.limit = numbers["explored"], numbers["limit"]
+        self.seen = {self._key(entry.candidate) for entry in self.board.entries}
+
+
+def field_of(problem: Problem, folds: int | None = None, seed: int = 0) -> Field:
+    """The problem with folds where its validation part is small and its task has folds."""
+    task = problem.task
+    count = FOLDS if folds is None and task.size("val") < FEW else folds or 0
+    return Field(problem, task.folds(count, seed) if count else None)

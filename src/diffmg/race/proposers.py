@@ -1,0 +1,101 @@
+"""Who proposes the next candidates: chance, evolution, a surrogate."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diffmg.core.candidate import Candidate, CandidateSpace, Genes
+
+Judged = Sequence[tuple[Candidate, float]]
+"""Candidates that were tried and their values; higher is better."""
+PARENTS = 12
+"""The best candidates that evolution starts from."""
+ENOUGH = 16
+"""Judged candidates before anything but chance proposes."""
+POOL = 200
+"""Candidates among which the surrogate picks."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A candidate, and who proposed it."""
+
+    candidate: Candidate
+    origin: str
+
+
+def chance(space: CandidateSpace, judged: Judged, rng: random.Random) -> Candidate:  # noqa: ARG001
+    """A random candidate."""
+    return space.draw(rng)
+
+
+def evolution(space: CandidateSpace, judged: Judged, rng: random.Random) -> Candidate:
+    """A mutation of one of the best, or a cross of two of them."""
+    best = [c for c, _ in sorted(judged, key=lambda pair: -pair[1])[:PARENTS]]
+    one = min(rng.choices(range(len(best)), k=2))
+    if rng.random() < 0.4 and len(best) > 1:
+        other = rng.choice([n for n in range(len(best)) if n != one])
+        return space.mutate(space.cross(best[one], best[other], rng), rng)
+    return space.mutate(best[one], rng)
+
+
+def surrogate(space: CandidateSpace, judged: Judged, rng: random.Random) -> Candidate:
+    """Of many candidates, drawn and mutated, the one a random forest expects most of."""
+    from sklearn.ensemble import ExtraTreesRegressor
+    from sklearn.feature_extraction import DictVectorizer
+
+    pool = [(chance if n % 2 else evolution)(space, judged, rng) for n in range(POOL)]
+    vectors = DictVectorizer(sparse=False)
+    x = vectors.fit_transform([_plain(space.genes(c)) for c, _ in judged])
+    y = _ranks([value for _, value in judged])
+    forest = ExtraTreesRegressor(60, min_samples_leaf=2, random_state=rng.randrange(2**31), n_jobs=1)
+    forest.fit(x, y)
+    rows = vectors.transform([_plain(space.genes(c)) for c in pool])
+    each = np.stack([tree.predict(rows) for tree in forest.estimators_])
+    hope = each.mean(axis=0) + 0.5 * each.std(axis=0)
+    return pool[int(hope.argmax())]
+
+
+PROPOSERS: Mapping[str, Callable[[CandidateSpace, Judged, random.Random], Candidate]] = {
+    "chance": chance,
+    "evolution": evolution,
+    "surrogate": surrogate,
+}
+MIX = ("chance", "evolution", "surrogate", "evolution")
+
+
+def proposals(
+    space: CandidateSpace, judged: Judged, rng: random.Random, seeds: Sequence[Candidate], mix: Sequence[str] = MIX
+) -> Iterator[Proposal]:
+    """Candidates without end: what is left of the seeds, every second one, and those of the proposers by turns."""
+    waiting = iter(seeds)
+    number = 0
+    while True:
+        seed = next(waiting, None)
+        if seed is not None:
+            yield Proposal(seed, "seed")
+        origin = mix[number % len(mix)] if len(judged) >= ENOUGH else "chance"
+        number += 1
+        yield Proposal(PROPOSERS[origin](space, judged, rng), origin)
+
+
+def _plain(genes: Genes) -> dict[str, Any]:
+    """Numbers as they are, learning rates and the like by their logarithm, anything else as a name."""
+    found: dict[str, Any] = {}
+    for name, value in genes.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            found[name] = str(value)
+        else:
+            found[name] = float(np.log10(value + 1e-6)) if name in ("lr", "weight_decay", "dim") else float(value)
+    return found
+
+
+def _ranks(values: Sequence[float]) -> np.ndarray[Any, Any]:
+    """Ranks between 0 and 1: failures and outliers weigh no more than their place."""
+    order = np.argsort(np.argsort(np.asarray(values), kind="stable"), kind="stable")
+    return order / max(1, len(values) - 1)

@@ -1,0 +1,112 @@
+"""What a race leaves: the best single model, an ensemble, both chosen by validation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from diffmg.core.run import Share
+from diffmg.race.board import Board, Turn
+from diffmg.race.ensemble import choose_ensemble
+from diffmg.race.executor import Field
+
+
+@dataclass(frozen=True)
+class Pick:
+    """One trained model of a race, and its weight in an ensemble."""
+
+    number: int
+    turn: Turn
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The best single model, and the ensemble; scores on validation, in the metric's own direction."""
+
+    single: Pick
+    single_score: float
+    members: tuple[Pick, ...]
+    ensemble_score: float
+    votes: Tensor
+    """The ensemble's votes on what it was judged on."""
+
+    def shares(self) -> tuple[Share, ...]:
+        """For each candidate in the ensemble, its share."""
+        total: dict[int, float] = {}
+        for pick in self.members:
+            total[pick.number] = total.get(pick.number, 0.0) + pick.weight
+        whole = sum(total.values())
+        return tuple(Share(number, weight / whole) for number, weight in total.items())
+
+
+def choose(board: Board, field: Field) -> Chosen:
+    """Choose by validation: on all folds where finalists have them, else on the validation part."""
+    complete = _complete(board, field)
+    if complete:
+        number = next((n for n in complete if board.entries[n].has_metagraph), None)
+        single = Pick(number, Turn(0, 0)) if number is not None else _single(board)
+        return _chosen(board, single, *_by_folds(board, field, complete))
+    return _chosen(board, _single(board), *_by_models(board, field))
+
+
+def _chosen(board: Board, single: Pick, members: tuple[Pick, ...], score: float, votes: Tensor) -> Chosen:
+    return Chosen(single, board.sign * board.entries[single.number].value, members, score, votes)
+
+
+def _complete(board: Board, field: Field) -> list[int]:
+    """Candidates with a model of every fold, best first."""
+    count = 0 if field.folds is None else len(field.folds.tasks)
+    turns = [Turn(0, 0), *(Turn(fold, 0) for fold in range(1, count + 1))]
+    return [n for n in board.ranked(least=len(turns)) if count and all((n, turn) in board.models for turn in turns)]
+
+
+def _single(board: Board) -> Pick:
+    """The best candidate with a meta graph, or the best of all where none has one; its best model on the own split."""
+    kept = {number for number, turn in board.models if turn.fold == 0}
+    least = max(len(board.entries[n].values) for n in kept)
+    ranked = [n for n in (*board.ranked(least=least), *board.ranked()) if n in kept]
+    number = next((n for n in ranked if board.entries[n].has_metagraph), ranked[0])
+    own = [turn for n, turn in board.models if n == number and turn.fold == 0]
+    return Pick(number, max(own, key=lambda turn: (board.entries[number].values[turn], -turn.repeat)))
+
+
+def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pick, ...], float, Tensor]:
+    folds = field.folds
+    assert folds is not None, "only finalists with folds are judged on them"
+    turns = [Turn(fold, 0) for fold in range(1, len(folds.tasks) + 1)]
+    votes = [folds.gather([_votes(board, n, turn) for turn in turns]) for n in complete]
+    whole = folds.whole.to("cpu")
+
+    def score(mean: Tensor) -> float:
+        return board.sign * float(whole.score_votes(mean, "val"))
+
+    shares = choose_ensemble(votes, score)
+    mean = torch.stack([votes[n] * share for n, share in shares.items()]).sum(dim=0)
+    members = [Pick(complete[n], turn, share / len(turns)) for n, share in shares.items() for turn in turns]
+    return tuple(members), board.sign * score(mean), mean
+
+
+def _by_models(board: Board, field: Field) -> tuple[tuple[Pick, ...], float, Tensor]:
+    task = field.problem.task.to("cpu")
+    keys = [key for key in board.models if key[1].fold == 0]
+    scales = [task.vote_scale(_votes(board, *key)) for key in keys]
+    votes = [_votes(board, *key) * scale for key, scale in zip(keys, scales, strict=True)]
+
+    def score(mean: Tensor) -> float:
+        value = float(task.score_votes(mean, "val"))
+        return board.sign * value if math.isfinite(value) else -math.inf
+
+    shares = choose_ensemble(votes, score)
+    mean = torch.stack([votes[n] * share for n, share in shares.items()]).sum(dim=0)
+    members = [Pick(*keys[n], share * scales[n]) for n, share in shares.items()]
+    return tuple(members), board.sign * score(mean), mean
+
+
+def _votes(board: Board, number: int, turn: Turn) -> Tensor:
+    votes = board.models[number, turn].votes
+    assert votes is not None, "a kept model has votes"
+    return votes

@@ -1,0 +1,100 @@
+"""One training of a candidate, and what came out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from diffmg.core import DiffmgError, MetaGraph, Settings, derive_seed
+from diffmg.core.candidate import Candidate
+from diffmg.tasks.problem import Problem
+from diffmg.training.fitted import AnyTraining, training_of
+from diffmg.training.job import Quiet, drive
+from diffmg.training.training import outputs_of
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate to be trained once, on the task's own split or on one of its folds."""
+
+    candidate: Candidate
+    seed: int
+    fold: int = 0
+    """0 for the task's own split, else the number of the fold, from 1."""
+    epochs: int | None = None
+    """Most epochs; None for as many as the candidate's settings say."""
+
+    @property
+    def settings(self) -> Settings:
+        """The candidate's settings, with its epochs limited."""
+        settings = self.candidate.settings
+        return settings if self.epochs is None else replace(settings, max_epochs=min(settings.max_epochs, self.epochs))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a trial; without a model if it failed."""
+
+    score: float = math.nan
+    """The selection metric on validation."""
+    val_loss: float = math.nan
+    epochs: int = 0
+    best_epoch: int = 0
+    metagraphs: tuple[MetaGraph, ...] = ()
+    error: str = ""
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+    """The state of the network's best epoch, on the host."""
+    votes: Tensor | None = None
+    """Votes on the validation part, on the host."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has no score."""
+        return not math.isfinite(self.score)
+
+
+def train(problem: Problem, trial: Trial) -> Outcome:
+    """Carry a trial out, from its search (if its method has one) to the votes of its best epoch."""
+    try:
+        method, settings = trial.candidate.method, trial.settings
+        method.check(problem, settings)
+        search = method.search(problem, settings, derive_seed(trial.seed, "search"))
+        drive("search", search, Quiet())
+        found = search.found()
+        network = method.network(problem, settings, trial.seed, found)
+        training = training_of(problem, network, settings, trial.seed)
+        while not training.done:
+            training.advance()
+        return outcome_of(problem, training, found)
+    except (DiffmgError, RuntimeError, ValueError, MemoryError, ArithmeticError) as error:
+        return failure(error)
+
+
+def failure(error: BaseException) -> Outcome:
+    """The outcome of a trial that raised."""
+    memory = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    first = (str(error).splitlines() or [""])[0][:200]
+    return Outcome(error="out of memory" if memory else f"{type(error).__name__}: {first}")
+
+
+def outcome_of(problem: Problem, training: AnyTraining, metagraphs: tuple[MetaGraph, ...]) -> Outcome:
+    """The outcome of a finished training."""
+    if not training.best:
+        return Outcome(epochs=training.epoch, metagraphs=metagraphs, error="no epoch had a validation score")
+    model = training.best_model()
+    outputs = outputs_of(model, problem)
+    loss, score = (float(x) for x in problem.task.evaluate(outputs, "val"))
+    return Outcome(
+        score,
+        loss,
+        training.epoch,
+        training.best_epoch,
+        metagraphs,
+        "" if math.isfinite(score) else "the validation score is not a number",
+        {name: t.detach().cpu().clone() for name, t in model.state_dict().items()},
+        problem.task.votes(outputs, "val").detach().cpu(),
+    )

@@ -1,0 +1,169 @@
+"""Running a plan with a budget: a race, then the models it chose, scored once."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from torch import Tensor
+
+from diffmg.core import DiffmgError, Method, Plan, Run, Settings, derive_seed
+from diffmg.core.run import Candidate, Trained
+from diffmg.methods.ensemble import Ensemble, EnsembleNetwork, Joined, Member
+from diffmg.race.board import Board
+from diffmg.race.evidence import evidence_of
+from diffmg.race.executor import Executor, Field, Local
+from diffmg.race.loop import Race, Rules, field_of
+from diffmg.race.probe import explore_epochs
+from diffmg.race.result import Chosen, Pick, choose
+from diffmg.race.trial import Trial
+from diffmg.runs.folder import RunFolder
+from diffmg.runs.model import Model, Recipe, scores_on
+from diffmg.tasks.problem import Problem
+from diffmg.training.job import Watch, drive
+from diffmg.training.training import outputs_of
+
+PHASE = "race"
+Members = list[tuple[Member, dict[str, Tensor]]]
+"""Members of an ensemble with their weights."""
+
+
+class Racing:
+    """One run of a race, from its plan to its models."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        method: Method,
+        problem: Problem,
+        store: RunFolder | None,
+        watch: Watch,
+        executor: Executor | None = None,
+    ) -> None:
+        assert plan.budget is not None, "a race has a budget"
+        self.plan, self.problem, self.store, self.watch = plan, problem, store, watch
+        self.executor: Executor = executor or Local()
+        self.field = field_of(problem, seed=plan.seed)
+        space = method.space(problem, plan.settings)
+        self.race = Race(self.field, space, Rules.of(self.field, plan.budget, plan.seed), self.executor)
+
+    def run(self, begun: Run) -> tuple[Run, Model, Model]:
+        """Race, choose by validation, then score; the run, the model for prediction, and the single model."""
+        if self.plan.budget is not None and self.plan.budget.seconds is not None and self.race.limit is None:
+            self.race.limit = explore_epochs(self.problem, self.race.space, self.plan.budget.seconds, self.plan.seed)
+        drive(PHASE, self.race, self.watch, self.store)
+        return self.finished(begun, status="done")
+
+    def finished(self, begun: Run, status: str) -> tuple[Run, Model, Model]:
+        """What the race has come to; test scores only where it is done."""
+        start = time.perf_counter()
+        board, done = self.race.board, status == "done"
+        chosen = choose(board, self.field)
+        single, members = self._members((chosen.single,)), self._members(chosen.members)
+        if self.plan.single:
+            members = single
+        evidence = evidence_of(board, self.field, chosen, self.race.limit)
+        metric = self.problem.task.metric
+        scores = {metric: chosen.single_score if self.plan.single else chosen.ensemble_score}
+        trained = [
+            self._scored(m, s, done=done) for m, s in ((members, scores), (single, {metric: chosen.single_score}))
+        ]
+        if self.plan.refit != "no" and done:
+            members, single = self._refitted(chosen, members), self._refitted(chosen, single)
+        run = replace(
+            begun,
+            status=status,  # type: ignore[arg-type]
+            candidates=(Candidate(board.entries[chosen.single.number].metagraphs, chosen.single_score),),
+            trained=(trained[0],) if done else (),
+            single=trained[1] if done and not self.plan.single else None,
+            evidence=evidence,
+            spent=self.race.spent if done else None,
+            seconds={PHASE: self.race.seconds, "score": time.perf_counter() - start},
+        )
+        return run, self._model(members, run), self._model(single, run)
+
+    def _members(self, picks: Sequence[Pick]) -> Members:
+        """The chosen models as members of an ensemble, with their weights."""
+        found = []
+        for pick in picks:
+            entry, outcome = self.race.board.entries[pick.number], self.race.board.models[pick.number, pick.turn]
+            member = Member(
+                entry.candidate.method.spec(),
+                entry.candidate.settings,
+                self.race.seed_of(pick.turn),
+                pick.weight,
+                outcome.metagraphs,
+                pick.turn.fold,
+            )
+            found.append((member, dict(outcome.weights)))
+        return found
+
+    def _scored(self, members: Members, val: dict[str, float], *, done: bool) -> Trained:
+        """Validation scores as the choice saw them; test scores after all selection is done."""
+        test = scores_on(self.problem, outputs_of(self._network(members), self.problem), "test") if done else {}
+        epochs = [m.settings.max_epochs for m, _ in members]
+        return Trained(0, max(epochs), max(epochs), val, test)
+
+    def _network(self, members: Members) -> EnsembleNetwork:
+        method = self._ensemble(members)
+        network = method.network(self.problem, Settings(), 0)
+        assert isinstance(network, EnsembleNetwork), "an ensemble builds one"
+        for part, (_, weights) in zip(network.members, members, strict=True):
+            part.load_state_dict(weights)
+        return network
+
+    def _ensemble(self, members: Members) -> Ensemble:
+        folds = 0 if self.field.folds is None else len(self.field.folds.tasks)
+        used = folds if any(m.fold for m, _ in members) else 0
+        return Ensemble(tuple(m for m, _ in members), used, self.plan.seed if used else 0)
+
+    def _model(self, members: Members, run: Run) -> Model:
+        """The model of one member, or of an ensemble."""
+        plan, graph = self.plan, self.problem.graph
+        source = self.problem.source if self.problem.source.name else plan.source
+        if len(members) == 1 and members[0][0].fold == 0 and not members[0][0].joined:
+            member, weights = members[0]
+            recipe = Recipe(
+                member.method, member.settings, member.seed, member.metagraphs, run.data, source, graph.encoders
+            )
+            network = member.method.make().network(self.problem, member.settings, member.seed, member.metagraphs)
+            network.load_state_dict(weights)
+            return Model.of(recipe, network, self.problem)
+        spec = self._ensemble(members).spec()
+        recipe = Recipe(spec, Settings(), plan.seed, run.metagraphs, run.data, source, graph.encoders)
+        return Model.of(recipe, self._network(members), self.problem)
+
+    def _refitted(self, chosen: Chosen, members: Members) -> Members:
+        """Every candidate of an ensemble trained again on more labels, for as many epochs as were best before."""
+        joined: Joined = "val" if self.plan.refit == "val" else "all"
+        task = self.problem.task.joined(test=joined == "all")
+        if task is None:
+            raise DiffmgError(f"a refit needs a task whose parts can be joined, but got {self.problem.task.describe()}")
+        field, board = Field(replace(self.problem, task=task)), self.race.board
+        weights = _by_candidate(chosen.members if len(members) > 1 else (chosen.single,))
+        numbers = [n for n in weights for _ in range(2 if len(members) > 1 else 1)]
+        trials = [self._refit(board, n, repeat % 2) for repeat, n in enumerate(numbers)]
+        found = []
+        for number, trial, outcome in zip(numbers, trials, self.executor.run(field, trials), strict=True):
+            if outcome.failed:
+                raise DiffmgError(f"a refit must come to an end, but got {outcome.error}; fit without it")
+            spec, share = trial.candidate.method.spec(), weights[number] / numbers.count(number)
+            settings = trial.candidate.settings
+            member = Member(spec, settings, trial.seed, share, outcome.metagraphs, 0, joined)
+            found.append((member, dict(outcome.weights)))
+        return found
+
+    def _refit(self, board: Board, number: int, repeat: int) -> Trial:
+        entry = board.entries[number]
+        epochs = max(1, round(statistics.fmean(entry.epochs.values())))
+        settings = replace(entry.candidate.settings, select="last", max_epochs=epochs, patience=None)
+        return Trial(replace(entry.candidate, settings=settings), derive_seed(self.plan.seed, "refit", repeat))
+
+
+def _by_candidate(picks: Sequence[Pick]) -> dict[int, float]:
+    weights: dict[int, float] = {}
+    for pick in picks:
+        weights[pick.number] = weights.get(pick.number, 0.0) + pick.weight
+    return weights

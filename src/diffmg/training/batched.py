@@ -1,0 +1,223 @@
+"""Training many candidates as one program: slots of a batch, refilled as trainings end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from diffmg.core import DiffmgError, Settings
+from diffmg.engine.backend import MOST_TYPES, fused
+from diffmg.engine.batched_slots import Shape
+from diffmg.engine.device import free_bytes
+from diffmg.graph.network import HeteroGraph
+from diffmg.tasks.problem import Problem
+from diffmg.training.batched_epochs import BatchedEpochs, Variant
+from diffmg.training.batched_loading import Prepared, Trial, one_draw, prepare
+from diffmg.training.batched_scores import objective_of
+
+WORKERS = 4
+"""Threads that draw first parameters and copy results while epochs run."""
+MOST_SLOTS = 64
+WORK = 4e8
+"""Bytes of one state of all slots that keep a GPU busy; more gain nothing."""
+SPARE = 0.8
+"""The share of free memory that a batch may use."""
+
+__all__ = ["BatchedTrainer", "Trained", "Trial", "batchable", "train_batched"]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training came to."""
+
+    best_value: float
+    """What was maximised: the score, negated where lower is better, or the negative loss."""
+    best_score: float
+    best_epoch: int
+    epochs: int
+    weights: dict[str, Tensor]
+    """The best epoch's parameters on the host, named as in the model; empty if no epoch had a number for a score."""
+    val_loss: float
+    """Validation loss of the best epoch."""
+
+
+def batchable(problem: Problem, settings: Settings) -> bool:
+    """Whether trainings with these settings can share a batch."""
+    s, engine = settings, problem.graph.engine
+    plain = s.states == "last" and not (s.residual or s.counts or s.vectors or s.label_inputs)
+    drops = s.input_dropout > 0 or s.message_dropout > 0
+    small = len(problem.graph.schema.node_types) <= MOST_TYPES
+    known = objective_of(problem.task, fused=False) is not None
+    return plain and not drops and small and known and not engine.columns and engine.storage == "float32"
+
+
+def train_batched(problem: Problem, trials: Sequence[Trial], slots: int | None = None) -> list[Trained]:
+    """Train every trial, many in one program; results in the order of the trials.
+
+    Each is what `ModelTraining` would give, within rounding. `slots` is how many are trained at the same time; None
+    chooses it from the size of the network and the free memory.
+    """
+    return BatchedTrainer(problem, slots).train(trials)
+
+
+class BatchedTrainer:
+    """Keeps its programs, so that the next trials of the same shape need no new capture."""
+
+    def __init__(self, problem: Problem, slots: int | None = None) -> None:
+        if slots is not None and slots < 1:
+            raise DiffmgError(f"`slots >= 1` must hold, but got slots={slots}")
+        self.problem, self.slots = problem, slots
+        self.on_host = problem.to("cpu")
+        self.programs: dict[tuple[int, int], BatchedEpochs] = {}
+
+    def train(self, trials: Sequence[Trial]) -> list[Trained]:
+        """Train every trial; results in order."""
+        for trial in trials:
+            if not batchable(self.problem, trial.settings):
+                raise DiffmgError(
+                    f"a batch trains only what `batchable` allows, but got {trial.settings}; use `ModelTraining` for it"
+                )
+            self.problem.arranged(trial.metagraphs)
+        groups: dict[tuple[int, int], list[int]] = {}
+        for number, trial in enumerate(trials):
+            groups.setdefault((trial.settings.dim, _width(trial)), []).append(number)
+        found: dict[int, Trained] = {}
+        for key, numbers in groups.items():
+            members = [trials[n] for n in numbers]
+            found |= dict(zip(numbers, _Group(self._program(key, members), self.on_host, members).run(), strict=True))
+        return [found[n] for n in range(len(trials))]
+
+    def _program(self, key: tuple[int, int], trials: Sequence[Trial]) -> BatchedEpochs:
+        """The program of a group: an earlier one if it fits, or one for these trials and the earlier ones."""
+        old = self.programs.get(key)
+        variants = sorted(
+            {(t.settings.aggregate, t.settings.self_loops) for t in trials} | set(old.variants if old else ())
+        )
+        shape = self._shape(trials, variants, old.shape if old else None)
+        if old is None or (old.shape, list(old.variants)) != (shape, variants):
+            old = None
+            self.programs.pop(key, None)
+            self.programs[key] = BatchedEpochs(self.problem, shape, variants)
+        return self.programs[key]
+
+    def _shape(self, trials: Sequence[Trial], variants: Sequence[Variant], old: Shape | None) -> Shape:
+        graph, task = self.problem.graph, self.problem.task
+        types, targets = graph.schema.node_types, task.target_types
+        dropped = [trial for trial in trials if trial.settings.dropout > 0]
+        draws = min(1, len(dropped)) if all(map(one_draw, dropped)) else len(targets) * len(types)
+        shape = Shape(
+            1, targets, {t: graph.num_nodes[t] for t in types}, {t: graph.inputs(t) for t in types},
+            trials[0].settings.dim, max(m.depth for t in trials for m in t.metagraphs), max(map(_width, trials)),
+            task.outputs, any(t.settings.biases for t in trials), draws,
+        )  # fmt: skip
+        if old is not None:
+            largest = {"depth": max(shape.depth, old.depth), "draws": max(draws, old.draws)}
+            shape = replace(shape, **largest, biased=shape.biased or old.biased)
+            if replace(old, slots=1) == shape and old.slots >= self._count(shape, len(trials)):
+                return old
+        return replace(shape, slots=self._count(shape, len(trials)))
+
+    def _count(self, shape: Shape, trials: int) -> int:
+        """Slots of a batch: enough to keep the device busy, no more than fit, and rounds of equal size."""
+        most = self.slots or most_slots(shape, self.problem.graph)
+        return -(-trials // -(-trials // most))
+
+
+def most_slots(shape: Shape, graph: HeteroGraph) -> int:
+    """How many trainings of a shape are worth training at once, and fit into free memory."""
+    state = 4 * shape.towers * shape.nodes * shape.dim
+    tables = 4 * shape.towers * shape.dim * sum(shape.inputs.values())
+    captured = 2 if fused(graph) else 1
+    free = free_bytes(graph.device)
+    fits = MOST_SLOTS if free is None else SPARE * free / (6 * tables + captured * (3 * shape.depth + 8) * state)
+    addressed = 2**31 / (state / 4 * shape.depth)
+    return int(max(1, min(MOST_SLOTS, max(8, WORK / state), fits, addressed)))
+
+
+@dataclass
+class _Progress:
+    """A training in its slot."""
+
+    number: int
+    prepared: Prepared
+    epoch: int = 0
+    best: tuple[float, float, int, float] = (-float("inf"), -float("inf"), 0, float("nan"))
+    """Value, score, epoch and validation loss of the best epoch."""
+
+    def add(self, loss: float, score: float, sign: int) -> bool:
+        """Count one epoch; whether the training ends with it."""
+        s = self.prepared.settings
+        self.epoch += 1
+        value = -loss if s.select == "loss" else sign * score
+        if value > self.best[0]:
+            self.best = (value, score, self.epoch, loss)
+        waited = self.epoch - self.best[2]
+        return self.epoch >= s.max_epochs or (s.patience is not None and waited >= s.patience)
+
+
+@dataclass
+class _Group:
+    """Trials of one shape on their way through the slots."""
+
+    epochs: BatchedEpochs
+    on_host: Problem
+    trials: Sequence[Trial]
+    running: dict[int, _Progress] = field(default_factory=dict)
+    results: dict[int, Future[Trained]] = field(default_factory=dict)
+
+    def run(self) -> list[Trained]:
+        """Train all; results in order."""
+        with ThreadPoolExecutor(WORKERS) as pool:
+            waiting = self._prepared(pool)
+            for slot in range(self.epochs.shape.slots):
+                self._fill(slot, waiting)
+            while self.running:
+                self.epochs.slots.upload()
+                rows = self.epochs.run()
+                for slot in list(self.running):
+                    if self._advance(slot, rows):
+                        self._finish(slot, pool)
+                        self._fill(slot, waiting)
+            return [self.results[n].result() for n in range(len(self.trials))]
+
+    def _prepared(self, pool: ThreadPoolExecutor) -> Iterator[Prepared]:
+        """The trials in order, prepared ahead of time."""
+        ahead: deque[Future[Prepared]] = deque()
+        for trial in self.trials:
+            ahead.append(pool.submit(prepare, self.on_host, trial, self.epochs.device))
+            if len(ahead) > self.epochs.shape.slots:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+    def _fill(self, slot: int, waiting: Iterator[Prepared]) -> None:
+        prepared = next(waiting, None)
+        if prepared is None:
+            self.epochs.clear(slot)
+            return
+        self.running[slot] = _Progress(len(self.results) + len(self.running), prepared)
+        self.epochs.load(slot, prepared)
+
+    def _advance(self, slot: int, rows: Sequence[Sequence[Sequence[float]]]) -> bool:
+        sign = self.on_host.task.sign
+        return any(self.running[slot].add(*row[slot], sign) for row in rows)
+
+    def _finish(self, slot: int, pool: ThreadPoolExecutor) -> None:
+        progress = self.running.pop(slot)
+        value, score, epoch, loss = progress.best
+        taken = self.epochs.taken(slot, progress.prepared) if epoch else {}
+
+        def result() -> Trained:
+            weights = {name: t.cpu() for name, t in taken.items()}
+            return Trained(value, score, epoch, progress.epoch, weights, loss)
+
+        self.results[progress.number] = pool.submit(result)
+
+
+def _width(trial: Trial) -> int:
+    """The most operations on a link."""
+    return max(len(operations) for m in trial.metagraphs for _, operations in m.items())

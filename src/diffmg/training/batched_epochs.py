@@ -1,0 +1,188 @@
+"""Epochs of a batch: one update and one evaluation of every slot, captured once on a GPU and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from diffmg.core.metagraph import links_of
+from diffmg.core.settings import Aggregate
+from diffmg.engine.backend import Backend, fused
+from diffmg.engine.batched_slots import Shape, Slots
+from diffmg.engine.batched_tables import stacked_tables
+from diffmg.engine.layout import KernelTables
+from diffmg.engine.replay import Replay
+from diffmg.nn.batched import BatchedModel, Steps, slice_of
+from diffmg.nn.batched_plain import PlainBatch
+from diffmg.tasks.problem import Problem
+from diffmg.training.batched_loading import Prepared, occupant, operations_of, slot_values
+from diffmg.training.batched_scores import objective_of
+from diffmg.training.epochs import weak_method
+
+BLOCK = 10
+"""Epochs a GPU runs before the host looks which trainings have ended."""
+BETAS = (0.9, 0.999)
+EPSILON = 1e-8
+
+Variant = tuple[Aggregate, bool]
+"""How messages are aggregated, and whether with self loops."""
+
+
+class BatchedEpochs:
+    """Slots of one shape and the epochs that train all of them."""
+
+    def __init__(self, problem: Problem, shape: Shape, variants: Sequence[Variant]) -> None:
+        self.problem, self.shape, self.variants = problem, shape, tuple(variants)
+        graph = problem.graph
+        self.device, self.fused = graph.device, fused(graph)
+        self.slots = Slots.empty(shape, self.device)
+        self.tables: KernelTables | None = None
+        self.steps = self._steps()
+        self.model = BatchedModel(shape, self.slots, self.steps, graph)
+        objective = objective_of(problem.task, fused=self.fused)
+        assert objective is not None, "only trainings that can be batched are"
+        self.objective = objective
+        zeros = {name: torch.zeros_like(p) for name, p in self.model.parameters.items()}
+        self.first, self.second, self.best = ({n: z.detach().clone() for n, z in zeros.items()} for _ in range(3))
+        self.keep = self._masks() if shape.draws else None
+        self.best_value = torch.zeros(shape.slots, dtype=torch.float64, device=self.device)
+        self.best_epoch = torch.zeros(shape.slots, dtype=torch.int64, device=self.device)
+        self.position = torch.zeros(1, dtype=torch.int64, device=self.device)
+        captures = Backend.of(graph).captures
+        self.block = BLOCK if captures else 1
+        self.records = torch.zeros(self.block, shape.slots, 2, dtype=torch.float64, device=self.device)
+        self.replay = Replay(weak_method(self.epoch), self.device) if captures else None
+
+    def _steps(self) -> Steps:
+        if not self.fused:
+            return PlainBatch(self.shape, self.slots)
+        from diffmg.engine.batched import Batch
+        from diffmg.engine.fused import KernelLinks
+
+        graph, shape = self.problem.graph, self.shape
+        self.tables = stacked_tables([graph.aggregated(a, self_loops=loops) for a, loops in self.variants])
+        links = [link for link in links_of(shape.depth) for _ in range(shape.width)]
+        made = KernelLinks.of(links, shape.targets * shape.slots, self.tables)
+        return Batch(shape, self.slots, self.tables, replace(made, target_masks=self.slots["target_mask"].flatten()))
+
+    def _masks(self) -> Tensor:
+        size = (self.shape.slots, self.shape.towers, self.shape.nodes, self.shape.dim)
+        return torch.zeros(size, dtype=torch.uint8 if self.fused else torch.float32, device=self.device)
+
+    def load(self, slot: int, prepared: Prepared) -> None:
+        """Put a trial into a slot; `upload` must follow before the next epoch."""
+        self.clear(slot)
+        values = slot_values(prepared, self.shape, self.problem.graph)
+        if self.tables is not None:
+            values |= operations_of(prepared, self.shape, self.tables, self.variants)
+        for name, value in values.items():
+            self.slots.host[name][slot].copy_(value)
+        with torch.no_grad():
+            for name, value in prepared.parameters.items():
+                slice_of(self.model.parameters, slot, prepared.places[name]).copy_(value)
+        if isinstance(self.steps, PlainBatch):
+            self.steps.occupants[slot] = occupant(self.problem, prepared)
+        self.best_value[slot] = -torch.inf
+        self.best_epoch[slot] = 0
+
+    def clear(self, slot: int) -> None:
+        """Empty a slot: it computes as little as possible, and nothing that counts."""
+        for name in self.slots.host:
+            self.slots.host[name][slot].zero_()
+        if self.tables is not None:
+            self.slots.host["operations"][slot].fill_(_empty(self.tables))
+        with torch.no_grad():
+            for values in (self.model.parameters, self.first, self.second):
+                for value in values.values():
+                    value[slot] = 0
+        if isinstance(self.steps, PlainBatch):
+            self.steps.occupants.pop(slot, None)
+
+    def taken(self, slot: int, prepared: Prepared) -> dict[str, Tensor]:
+        """A copy of a slot's best parameters, on the device."""
+        return {name: slice_of(self.best, slot, place).clone() for name, place in prepared.places.items()}
+
+    def run(self) -> list[list[list[float]]]:
+        """Run the next epochs; for each of them and each slot, validation loss and score."""
+        self.position.zero_()
+        if self.replay is None:
+            self.epoch()
+        else:
+            self.replay(self.block)
+            self.replay.wait()
+        self.slots.host["step"] += self.block
+        rows: list[list[list[float]]] = self.records.tolist()
+        return rows
+
+    def epoch(self) -> None:
+        """One update and one evaluation of every slot."""
+        if self.keep is not None:
+            self.steps.draw(self.keep)
+        self._update()
+        with torch.no_grad():
+            self.slots["step"].add_(1)
+            loss, score = (x.double() for x in self.objective.evaluate(self.model, self.model.encode(None)))
+            self._keep_best(loss, score)
+            self.records.index_copy_(0, self.position, torch.stack([loss, score], dim=1).unsqueeze(0))
+            self.position.add_(1)
+
+    def _update(self) -> None:
+        with torch.enable_grad():
+            outputs = self.model.encode(self.keep)
+        by_output, gradients = self.objective.gradients(self.model, outputs)
+        behind = {n: p for n, p in self.model.parameters.items() if n not in gradients}
+        gradients |= dict(zip(behind, torch.autograd.grad(outputs, list(behind.values()), by_output), strict=True))
+        with torch.no_grad():
+            self._adam(gradients)
+
+    def _adam(self, gradients: dict[str, Tensor]) -> None:
+        step = (self.slots["step"] + 1).double()
+        rates = (self.slots["lr"] / (1 - BETAS[0] ** step)).float()
+        roots = (1 - BETAS[1] ** step).sqrt().float()
+        for name, p in self.model.parameters.items():
+            tensors = (p.detach(), gradients[name].contiguous(), self.first[name], self.second[name])
+            if self.fused:
+                from diffmg.engine.batched import adam_step
+
+                adam_step(self.slots, name, tensors, rates, roots)
+            else:
+                there = self.slots[f"there.{name}"]
+                moved = _like(there, p) * _like(rates, p)
+                _adam_step(tensors, _like(self.slots["decay"], p), moved, _like(roots, p))
+
+    def _keep_best(self, loss: Tensor, score: Tensor) -> None:
+        slots = self.slots
+        value = torch.where(slots["by_loss"] > 0, -loss, self.problem.task.sign * score)
+        better = (value > self.best_value) & (slots["step"] - 1 - self.best_epoch < slots["patience"])
+        better &= slots["step"] <= slots["max_epochs"]
+        self.best_value.copy_(torch.where(better, value, self.best_value))
+        self.best_epoch.copy_(torch.where(better, slots["step"], self.best_epoch))
+        for name, p in self.model.parameters.items():
+            if self.fused:
+                from diffmg.engine.batched import keep_better
+
+                keep_better(slots, name, p.detach(), self.best[name], better.to(torch.uint8))
+            else:
+                self.best[name].copy_(torch.where(_like(better, p), p, self.best[name]))
+
+
+def _adam_step(tensors: Sequence[Tensor], decay: Tensor, rate: Tensor, root: Tensor) -> None:
+    p, grad, first, second = tensors
+    grad = grad + decay * p
+    first.mul_(BETAS[0]).add_(grad, alpha=1 - BETAS[0])
+    second.mul_(BETAS[1]).addcmul_(grad, grad, value=1 - BETAS[1])
+    p.sub_(rate * first / (second.sqrt() / root + EPSILON))
+
+
+def _like(values: Tensor, parameter: Tensor) -> Tensor:
+    """Values per slot, or per slot and tower, shaped to multiply a parameter."""
+    return values.view(*values.shape, *[1] * (parameter.ndim - values.ndim))
+
+
+def _empty(tables: KernelTables) -> int:
+    from diffmg.core import EMPTY
+
+    return tables.numbers[EMPTY]

@@ -1,0 +1,66 @@
+"""What a race found, in words."""
+
+from __future__ import annotations
+
+from diffmg.core import Run
+from diffmg.core.run import Evidence
+
+SHOWN = 5
+
+
+def words_of(run: Run) -> list[str]:
+    """Lines for a person; none for a run without a race."""
+    found = run.evidence
+    if found is None:
+        return []
+    return [*_tried(run, found), *_chosen(run, found), *_finalists(run, found), *_doubts(run, found)]
+
+
+def _tried(run: Run, found: Evidence) -> list[str]:
+    trainings = f" in {run.spent.trainings} trainings" if run.spent is not None else ""
+    lines = [f"tried {found.candidates} candidates{trainings}; judged on {_judged(found)}"]
+    if found.failed:
+        lines.append(f"  {found.failed} candidates failed: {'; '.join(found.errors)}")
+    if found.epochs_limit is not None:
+        lines.append(f"  new candidates had at most {found.epochs_limit} epochs, to judge enough of them in time")
+    return lines
+
+
+def _judged(found: Evidence) -> str:
+    return "the validation part" if found.judged_on == "validation" else "folds of the training and validation parts"
+
+
+def _chosen(run: Run, found: Evidence) -> list[str]:
+    lines = [f"single model: validation {run.metric} {found.single_score:.4f}{_test(run, single=True)}"]
+    if run.plan.single:
+        return lines
+    number = len(found.shares)
+    who = f"ensemble of {number} candidates" if number > 1 else "ensemble of one candidate"
+    return [*lines, f"{who}: validation {run.metric} {found.ensemble_score:.4f}{_test(run)}"]
+
+
+def _test(run: Run, *, single: bool = False) -> str:
+    scores = run.single.test if single and run.single is not None else run.scores("test")
+    return f", test {scores[run.metric]:.4f}" if run.metric in scores else ""
+
+
+def _finalists(run: Run, found: Evidence) -> list[str]:
+    if not found.finalists:
+        return []
+    lines = [f"finalists, by validation {run.metric} (mean ± standard deviation of their trainings):"]
+    for finalist in found.finalists[:SHOWN]:
+        lines.append(f"  {finalist.mean:.4f} ± {finalist.std:.4f} ({finalist.trainings})  {finalist.described}")
+    hidden = len(found.finalists) - SHOWN
+    return [*lines, *([f"  and {hidden} more"] if hidden > 0 else [])]
+
+
+def _doubts(run: Run, found: Evidence) -> list[str]:
+    lines = []
+    if found.gain_of_doubling == found.gain_of_doubling:  # not NaN
+        lines.append(f"twice the budget: the last doubling brought {found.gain_of_doubling:.4f} on validation")
+    if not found.above_chance:
+        lines.append(
+            f"no better than chance: answers dealt out at random have a validation {run.metric} of {found.chance:.4f}; "
+            "the data may hold nothing that tells the answer"
+        )
+    return lines
