@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -102,6 +103,24 @@ class DerivedModel(Model):
 
     def _shares(self) -> list[Tensor]:
         return [self.get_buffer(f"shares_{n}") for n in range(len(self.metagraphs))]
+
+    def choice_weights(self) -> list[Tensor]:
+        """For each meta graph, the factor of the message of each of its choices."""
+        return self._shares() if self.averages else [torch.ones_like(shares) for shares in self._shares()]
+
+    @contextmanager
+    def weighted(self, weights: Sequence[Tensor]) -> Iterator[None]:
+        """For a while, messages have these factors instead."""
+        before, averages = self._shares(), self.averages
+        for number, given in enumerate(weights):
+            self._buffers[f"shares_{number}"] = given
+        self.averages = True
+        try:
+            yield
+        finally:
+            self.averages = averages
+            for number, shares in enumerate(before):
+                self._buffers[f"shares_{number}"] = shares
 
 
 def _types(programs: Sequence[Program], settings: Settings) -> list[tuple[str, ...]]:

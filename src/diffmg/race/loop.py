@@ -17,8 +17,10 @@ from diffmg.core.budget import Budget
 from diffmg.core.candidate import Candidate, CandidateSpace
 from diffmg.engine.backend import Backend
 from diffmg.race.board import Board, Turn, turns_of
+from diffmg.race.choice import best_single, tolerance
 from diffmg.race.executor import Executor, Field
 from diffmg.race.proposers import MIX, Proposal, proposals
+from diffmg.race.simplify import simpler_candidate
 from diffmg.race.trial import Trial
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Epoch, Job
@@ -71,6 +73,8 @@ class Race(Job):
         """Further trainings of the finalists."""
         self.seen: set[Hashable] = set()
         self.exhausted = False
+        self.simplifies = True
+        """Whether the best meta graph is still to be simplified."""
 
     @property
     def total(self) -> int:  # type: ignore[override]
@@ -109,6 +113,9 @@ class Race(Job):
         else:
             now, self.waiting = self.waiting[: self.rules.batch], self.waiting[self.rules.batch :]
             self._train(now)
+        if self.done and self.simplifies:
+            self.simplifies = False
+            self.waiting = self._simpler()
         if self.done and not self.board.ranked():
             reasons = list(dict.fromkeys(e.error for e in self.board.entries))
             raise DiffmgError(
@@ -164,7 +171,7 @@ class Race(Job):
             left = budget.trainings - self.epoch
         else:
             left = int(((budget.seconds or 0) - seconds) / (seconds / max(1, self.epoch)))
-            left = max(left, 1 if self._limited else 0)
+        left = max(left - 1 - len(turns), 1 if self._limited else 0)  # the rest is for a simpler meta graph
         finalists = self._finalists(max(left // len(turns), 1 if left else 0))
         return [(n, turn) for n in finalists for turn in turns][:left]
 
@@ -176,6 +183,19 @@ class Race(Job):
             drawn = [n for n in ranked if self.board.entries[n].has_metagraph]
             chosen = [*chosen[: count - 1], *drawn[:1]] if drawn else chosen
         return chosen
+
+    def _simpler(self) -> list[tuple[int, Turn]]:
+        """Trainings of the best meta graph without what it does not need: as many as the whole one had."""
+        if not self.board.models:
+            return []
+        pick = best_single(self.board, self.field)
+        entry = self.board.entries[pick.number]
+        candidate = simpler_candidate(self.field.problem, self.board, pick, tolerance(self.board, self.field))
+        if candidate is None or self._key(candidate) in self.seen:
+            return []
+        self.seen.add(self._key(candidate))
+        number = self.board.add(candidate, "simpler")
+        return [(number, turn) for turn in entry.values]
 
     @property
     def _limited(self) -> bool:
@@ -209,6 +229,7 @@ class Race(Job):
             "explored": self.explored,
             "limit": self.limit,
             "running_best": self.board.running_best,
+            "simplifies": self.simplifies,
         }
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
@@ -217,6 +238,7 @@ class Race(Job):
         self.board.running_best = numbers["running_best"]
         self.waiting = [(number, Turn(fold, repeat)) for number, fold, repeat in numbers["waiting"]]
         self.explored, self.limit = numbers["explored"], numbers["limit"]
+        self.simplifies = numbers["simplifies"]
         self.seen = {self._key(entry.candidate) for entry in self.board.entries}
 
 

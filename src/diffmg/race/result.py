@@ -10,17 +10,9 @@ from torch import Tensor
 
 from diffmg.core.run import Share
 from diffmg.race.board import Board, Turn
+from diffmg.race.choice import Pick, best_single, complete_candidates
 from diffmg.race.ensemble import choose_ensemble
 from diffmg.race.executor import Field
-
-
-@dataclass(frozen=True)
-class Pick:
-    """One trained model of a race, and its weight in an ensemble."""
-
-    number: int
-    turn: Turn
-    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -45,33 +37,9 @@ class Chosen:
 
 def choose(board: Board, field: Field) -> Chosen:
     """Choose by validation: on all folds where finalists have them, else on the validation part."""
-    complete = _complete(board, field)
-    if complete:
-        number = next((n for n in complete if board.entries[n].has_metagraph), None)
-        single = Pick(number, Turn(0, 0)) if number is not None else _single(board)
-        return _chosen(board, single, *_by_folds(board, field, complete))
-    return _chosen(board, _single(board), *_by_models(board, field))
-
-
-def _chosen(board: Board, single: Pick, members: tuple[Pick, ...], score: float, votes: Tensor) -> Chosen:
-    return Chosen(single, board.sign * board.entries[single.number].value, members, score, votes)
-
-
-def _complete(board: Board, field: Field) -> list[int]:
-    """Candidates with a model of every fold, best first."""
-    count = 0 if field.folds is None else len(field.folds.tasks)
-    turns = [Turn(0, 0), *(Turn(fold, 0) for fold in range(1, count + 1))]
-    return [n for n in board.ranked(least=len(turns)) if count and all((n, turn) in board.models for turn in turns)]
-
-
-def _single(board: Board) -> Pick:
-    """The best candidate with a meta graph, or the best of all where none has one; its best model on the own split."""
-    kept = {number for number, turn in board.models if turn.fold == 0}
-    least = max(len(board.entries[n].values) for n in kept)
-    ranked = [n for n in (*board.ranked(least=least), *board.ranked()) if n in kept]
-    number = next((n for n in ranked if board.entries[n].has_metagraph), ranked[0])
-    own = [turn for n, turn in board.models if n == number and turn.fold == 0]
-    return Pick(number, max(own, key=lambda turn: (board.entries[number].values[turn], -turn.repeat)))
+    single, complete = best_single(board, field), complete_candidates(board, field)
+    found = _by_folds(board, field, complete) if complete else _by_models(board, field)
+    return Chosen(single, board.sign * board.entries[single.number].value, *found)
 
 
 def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pick, ...], float, Tensor]:

@@ -13,11 +13,12 @@ from diffmg.core import DiffmgError, Method, Plan, Run, Settings, derive_seed
 from diffmg.core.run import Candidate, Trained
 from diffmg.methods.ensemble import Ensemble, EnsembleNetwork, Joined, Member
 from diffmg.race.board import Board
+from diffmg.race.choice import Pick
 from diffmg.race.evidence import evidence_of
 from diffmg.race.executor import Executor, Field, Local
 from diffmg.race.loop import Race, Rules, field_of
 from diffmg.race.probe import explore_epochs
-from diffmg.race.result import Chosen, Pick, choose
+from diffmg.race.result import Chosen, choose
 from diffmg.race.trial import Trial
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.model import Model, Recipe, scores_on

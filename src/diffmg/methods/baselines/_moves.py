@@ -25,7 +25,7 @@ def moves_into(graph: HeteroGraph) -> Mapping[str, tuple[Move, ...]]:
     found: dict[str, list[Move]] = {t: [] for t in graph.schema.node_types}
     reverses = reverses_of(graph)
     for relation in graph.schema.relations:
-        links = pattern(graph, relation)
+        links = pattern(graph, relation).astype(np.float64)
         found[relation.target].append(Move(str(relation), relation.source, links))
         if relation not in reverses:
             found[relation.source].append(Move(f"{relation}, reversed", relation.target, sp.csr_matrix(links.T)))
@@ -35,4 +35,4 @@ def moves_into(graph: HeteroGraph) -> Mapping[str, tuple[Move, ...]]:
 def both_sides_scaled(links: sp.csr_matrix) -> sp.csr_matrix:
     """Each entry divided by the square roots of its row's and its column's sum; empty ones stay empty."""
     rows, columns = (np.maximum(np.asarray(links.sum(axis=axis)).ravel(), 1.0) ** -0.5 for axis in (1, 0))
-    return sp.csr_matrix(sp.diags(rows) @ links.astype(np.float64) @ sp.diags(columns))
+    return sp.csr_matrix(sp.diags(rows) @ links @ sp.diags(columns))

@@ -39,7 +39,7 @@ class Multigraph(ByGradient):
     threshold: Share = 0.5
     """How near to the link's largest α a candidate must be to be kept: 1 keeps the largest only, 0 keeps all.
 
-    The authors' thresholds, 0.8 and 0.9, keep hardly more than one operation a link with these messages.
+    The authors use 0.8 and 0.9, which keep few more than one operation a link.
     """
     scaled: bool = False
     """Multiply messages by their α."""

@@ -1,0 +1,57 @@
+"""Choosing the single model of a race: the simplest meta graph among those that validation cannot tell apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from diffmg.core import compile_program
+from diffmg.race.board import Board, Entry, Turn
+from diffmg.race.executor import Field
+
+TOLERANCE = 0.5
+"""Standard errors of a validation score within which the simpler one of two meta graphs is taken."""
+
+
+@dataclass(frozen=True)
+class Pick:
+    """One trained model of a race, and its weight in an ensemble."""
+
+    number: int
+    turn: Turn
+    weight: float = 1.0
+
+
+def best_single(board: Board, field: Field) -> Pick:
+    """The best candidate with a meta graph (or of all, where none has one), on the task's own split.
+
+    One that came of simplifying the best is taken where its value is within the tolerance.
+    """
+    kept = {number for number, turn in board.models if turn.fold == 0}
+    least = max(len(board.entries[n].values) for n in kept)
+    ranked = [n for n in (*board.ranked(least=least), *board.ranked()) if n in kept]
+    drawn = [n for n in ranked if board.entries[n].has_metagraph] or ranked
+    level = board.entries[drawn[0]].value - tolerance(board, field)
+    simpler = [n for n in drawn if board.entries[n].origin == "simpler" and board.entries[n].value >= level]
+    number = min(simpler, key=lambda n: (size_of(board.entries[n]), n)) if simpler else drawn[0]
+    own = [turn for n, turn in board.models if n == number and turn.fold == 0]
+    return Pick(number, max(own, key=lambda turn: (board.entries[number].values[turn], -turn.repeat)))
+
+
+def complete_candidates(board: Board, field: Field) -> list[int]:
+    """Candidates with a model of every fold, best first; none where there are no folds."""
+    count = 0 if field.folds is None else len(field.folds.tasks)
+    turns = [Turn(0, 0), *(Turn(fold, 0) for fold in range(1, count + 1))]
+    return [n for n in board.ranked(least=len(turns)) if count and all((n, turn) in board.models for turn in turns)]
+
+
+def tolerance(board: Board, field: Field) -> float:
+    """Half a standard error of the best score: of a share, by the number of validation examples."""
+    best = board.sign * board.best()
+    spread = best * (1 - best) if 0 <= best <= 1 else 0.0
+    return TOLERANCE * math.sqrt(spread / max(1, field.problem.task.size("val")))
+
+
+def size_of(entry: Entry) -> int:
+    """Sparse products of its meta graphs."""
+    return sum(compile_program(m).products for m in entry.metagraphs)
