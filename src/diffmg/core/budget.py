@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
 from diffmg.core.errors import DiffmgError
-from diffmg.core.options import Checked, Count, Positive
+from diffmg.core.options import Bounds, Checked, Count, Positive
 
 UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600}
 _WRITTEN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)", re.IGNORECASE)
@@ -20,7 +21,9 @@ class Budget(Checked):
     seconds: Positive | None = None
     trainings: Count | None = None
     explored: Count | None = None
-    """How many of the trainings try new candidates; the rest train the best again. None leaves it to the search."""
+    """How many of the trainings try new candidates; None leaves it to the search."""
+    again: Annotated[int, Bounds(0)] | None = None
+    """How many train the best again; None leaves it to the search."""
     epochs: Count | None = None
     """Most epochs of a training that tries a new candidate; None for as many as the settings say."""
 

@@ -11,13 +11,17 @@ from torch import Tensor
 
 from diffmg.engine import batched_kernels as kernels
 from diffmg.engine.batched_slots import Shape, Slots
-from diffmg.engine.fused import KernelLinks, _live, _next_power_of_two, _Pass
-from diffmg.engine.layout import KernelTables
+from diffmg.engine.layout import KernelTables, Table
 from diffmg.graph.sparse import FixedMatrix
 from diffmg.tasks.pairs import Labelled, Pairs
 
 ROWS, BLOCK, PAIRS, ENTRIES = 16, 1024, 16, 1024
 """Rows of a block, threads of a block of draws, pairs read at once, parameters of a block."""
+PAIR_WARPS = 2
+CELLS = (8, 4, 4)
+"""Rows of a block of cells, neighbours of each row read at once, warps."""
+CHUNK_BLOCK = 32
+"""Neighbours read at once within a chunk of a long row."""
 MOST_THREADS = 2**19
 """More than the threads with which torch draws on any GPU."""
 
@@ -29,7 +33,6 @@ class Batch:
     shape: Shape
     slots: Slots
     tables: KernelTables
-    links: KernelLinks
 
     def draw(self, keep: Tensor) -> None:
         """Draw the dropout masks of the next epoch, (slots, towers, nodes, dim) of 0 and 1."""
@@ -55,6 +58,37 @@ class Batch:
         """Norm and activation of one tower's target rows."""
         out: Tensor = _ReadOut.apply(self, tower, x, scale, shift)  # type: ignore[no-untyped-call]
         return out
+
+    def compute(self, state: int, first: Tensor, rest: Tensor, out: Tensor, *, forward: bool) -> None:
+        """The computed cells of one state, from those of earlier states; or their gradients, from later ones."""
+        shape, tables, own = self.shape, self.tables, self.tables.self_terms
+        table = tables.forward if forward else tables.backward
+        program = [self.slots[f"{name}.{'f' if forward else 'b'}"] for name in ("entries", "factors", "counts")]
+        sizes = (shape.depth, shape.nodes, table.max_chunks, shape.entries)
+        towers = shape.slots * shape.towers
+        partial = self._chunk_sums(state, first, rest, program, table) if table.max_chunks else rest
+        reads = (0, state) if forward else (state + 1, shape.depth + 1)
+        rows, block, warps = CELLS
+        kernels.compute_cells[(-(-shape.nodes // rows), towers)](
+            first, rest, out, out.stride(0), self.slots["cells"], *program,
+            self.slots[f"passed.{'f' if forward else 'b'}"], tables.node_type, state, *reads, *sizes,
+            own.low, own.high, own.base, own.keep, table.low_row, table.high_row, table.base,
+            table.pointer, table.columns, table.values, table.chunk_pointer, partial,
+            TYPES=len(shape.rows), **_width(shape.dim), ROWS=rows, BLOCK=block, ZERO=state == 0,
+            CHUNKED=table.max_chunks > 0, num_warps=warps,
+        )  # fmt: skip
+
+    def _chunk_sums(
+        self, state: int, first: Tensor, rest: Tensor, program: Sequence[Tensor], table: Table
+    ) -> Tensor:
+        shape, towers = self.shape, self.shape.slots * self.shape.towers
+        partial = rest.new_empty(towers, shape.entries, table.max_chunks, shape.dim)
+        kernels.cell_chunks[(table.max_chunks, towers)](
+            first, rest, *program, state, shape.depth, shape.nodes, table.max_chunks, shape.entries,
+            table.chunk_base, table.chunk_count, table.chunks, table.columns, table.values, partial,
+            **_width(shape.dim), BLOCK=CHUNK_BLOCK, num_warps=1,
+        )  # fmt: skip
+        return partial
 
     def for_projection(self, number: int, node_type: str, keep: Tensor | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments that both passes of a type's projection share."""
@@ -108,28 +142,24 @@ class _Project(torch.autograd.Function):
 class _Propagate(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, batch: Batch, first: Tensor) -> tuple[Tensor, ...]:
-        links, operations, weights = batch.links, batch.slots["operations"].flatten(0, 1), _weights(batch)
-        live = _live(operations, links, batch.tables)
-        states = first.new_empty(len(first), links.depth, *first.shape[1:])
-        run = _Pass(first.contiguous(), states, weights, operations, live, links, batch.tables)
-        for k in range(1, links.depth + 1):
-            run.compute(k, states[:, k - 1], forward=True)
-        ctx.batch, ctx.live = batch, live
+        depth = batch.shape.depth
+        states = first.new_empty(len(first), depth, *first.shape[1:])
+        for k in range(1, depth + 1):
+            batch.compute(k, first.contiguous(), states, states[:, k - 1], forward=True)
+        ctx.batch = batch
         return _targets(states, batch.shape)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         batch: Batch = ctx.batch
-        links, shape = batch.links, batch.shape
+        shape = batch.shape
         towers = shape.slots * shape.towers
-        grads = grad_outputs[0].new_empty(towers, links.depth, shape.nodes, shape.dim)
+        grads = grad_outputs[0].new_empty(towers, shape.depth, shape.nodes, shape.dim)
         for rows, g in zip(_targets(grads, shape), grad_outputs, strict=True):
             rows.copy_(g)
         result = grads.new_empty(towers, shape.nodes, shape.dim)
-        operations = batch.slots["operations"].flatten(0, 1)
-        run = _Pass(grads, grads, _weights(batch), operations, ctx.live, links, batch.tables)
-        for i in range(links.depth - 1, -1, -1):
-            run.compute(i, result if i == 0 else grads[:, i - 1], forward=False)
+        for i in range(shape.depth - 1, -1, -1):
+            batch.compute(i, grads, grads, result if i == 0 else grads[:, i - 1], forward=False)
         return None, result
 
 
@@ -185,7 +215,7 @@ def pair_gradients(labelled: Labelled, outputs: Sequence[Tensor], biases: Sequen
     _launch_pairs(pairs, outputs, biases, slopes, labelled, (found[0], sums[0]))
     kernels.sum_rows[(right.shape[1], len(left))](
         left, slopes, pairs.by_right, pairs.right_pointer, pairs.left_by_right, found[1], sums[1],
-        right.shape[1], left.shape[1], len(pairs.left), **_width(left.shape[-1]), BLOCK=PAIRS, OWN=True, num_warps=2,
+        right.shape[1], left.shape[1], len(pairs.left), **_width(left.shape[-1]), BLOCK=PAIRS, OWN=True, num_warps=PAIR_WARPS,
     )  # fmt: skip
     return [*found, *(sums if biases else [])]
 
@@ -205,7 +235,7 @@ def _launch_pairs(
     kernels.pair_scores[(left.shape[1], len(left))](
         left, right, users, items, pairs.left_pointer, pairs.right, signs, shares, out, grad, bias_grad,
         left.shape[1], right.shape[1], len(pairs.left), **_width(left.shape[-1]), BLOCK=PAIRS,
-        BIASED=bool(biases), GRADIENT=gradients is not None, num_warps=2,
+        BIASED=bool(biases), GRADIENT=gradients is not None, num_warps=PAIR_WARPS,
     )  # fmt: skip
 
 
@@ -231,7 +261,7 @@ def _sum_rows(csr: Tensor, x: Tensor) -> Tensor:
     out = x.new_empty(*x.shape[:-2], rows, x.shape[-1])
     kernels.sum_rows[(rows, x[..., 0, 0].numel())](
         x, csr.values(), csr.crow_indices(), csr.crow_indices(), csr.col_indices(), out, out, rows, columns,
-        csr.values().numel(), **_width(x.shape[-1]), BLOCK=PAIRS, OWN=False, num_warps=2,
+        csr.values().numel(), **_width(x.shape[-1]), BLOCK=PAIRS, OWN=False, num_warps=PAIR_WARPS,
     )  # fmt: skip
     return out
 
@@ -263,9 +293,5 @@ def _targets(states: Tensor, shape: Shape) -> tuple[Tensor, ...]:
     )
 
 
-def _weights(batch: Batch) -> Tensor | None:
-    return batch.slots["weights"].flatten(0, 1) if batch.shape.width > 1 else None
-
-
 def _width(dim: int) -> dict[str, int]:
-    return {"WIDTH": dim, "D": _next_power_of_two(dim)}
+    return {"WIDTH": dim, "D": 1 << (dim - 1).bit_length()}

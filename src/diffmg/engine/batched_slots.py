@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from diffmg.engine.batched_programs import sizes as program_sizes
+
 DRAWS = 4
 """Numbers that describe one draw of a dropout mask."""
 
@@ -25,8 +27,8 @@ class Shape:
     """Columns of each type's features."""
     dim: int
     depth: int
-    width: int
-    """Operations on a link."""
+    entries: int
+    """The most operations of a tower."""
     outputs: int
     """Columns of the head, 0 for none."""
     biased: bool
@@ -48,11 +50,6 @@ class Shape:
         """Number of a type's first node."""
         types = list(self.rows)
         return sum(self.rows[t] for t in types[: types.index(node_type)])
-
-    @property
-    def choices(self) -> int:
-        """Operations of a tower."""
-        return self.depth * (self.depth + 1) // 2 * self.width
 
     def leaves(self) -> dict[str, tuple[tuple[int, ...], bool]]:
         """Shape of each parameter without the slot axis, and whether it has a tower axis first."""
@@ -85,9 +82,9 @@ class Slots:
             "scale": ((c,), real), "seed": ((c,), whole), "increment": ((c,), whole), "tanh": ((c,), flags),
             "norm": ((c,), flags), "activation": ((c,), flags), "mapped": ((c,), flags), "by_loss": ((c,), flags),
             "patience": ((c,), whole), "max_epochs": ((c,), whole), "owner": ((c, t), torch.int32),
-            "draws": ((c, shape.draws, DRAWS), whole), "operations": ((c, t, shape.choices), whole),
-            "weights": ((c, t, shape.choices), real), "target_mask": ((c, t), whole),
+            "draws": ((c, shape.draws, DRAWS), whole),
         }  # fmt: skip
+        sizes |= program_sizes(c, t, shape.depth, len(shape.rows), shape.entries)
         sizes |= {f"live.{name}": ((c, t), flags) for name in shape.rows}
         sizes |= {f"there.{name}": ((c, t) if towers else (c,), flags) for name, (_, towers) in shape.leaves().items()}
         host = {name: torch.zeros(size, dtype=dtype) for name, (size, dtype) in sizes.items()}

@@ -8,8 +8,7 @@ from dataclasses import fields, replace
 import torch
 from torch import Tensor
 
-from diffmg.core import EMPTY, IDENTITY, Link, MetaGraph, Operation
-from diffmg.core.metagraph import links_of
+from diffmg.core import Relation
 from diffmg.engine.layout import KernelTables, SelfTerms, Table, kernel_tables
 from diffmg.graph.network import HeteroGraph
 
@@ -31,30 +30,10 @@ def stacked_tables(graphs: Sequence[HeteroGraph]) -> KernelTables:
     )
 
 
-def operation_numbers(
-    metagraph: MetaGraph, depth: int, width: int, tables: KernelTables, variant: int
-) -> tuple[list[int], list[float]]:
-    """Numbers and weights of a meta graph's operations on all links of `depth` states, `width` on each.
-
-    A meta graph of fewer states ends in one identity link; EMPTY fills what is left. Weights average the operations of
-    a link.
-    """
-    own = dict(metagraph.items())
-    if metagraph.depth < depth:
-        own[Link(depth, metagraph.depth)] = (IDENTITY,)
-    numbers: list[int] = []
-    weights: list[float] = []
-    for link in links_of(depth):
-        operations = own.get(link, (EMPTY,))
-        padded = [*operations, *[EMPTY] * (width - len(operations))]
-        numbers += [_number(operation, tables, variant) for operation in padded]
-        weights += [1 / len(operations)] * width
-    return numbers, weights
-
-
-def _number(operation: Operation, tables: KernelTables, variant: int) -> int:
-    own = 0 if operation in (IDENTITY, EMPTY) else variant * len(tables.numbers)
-    return tables.numbers[operation] + own
+def operation_numbers(tables: KernelTables, variant: int) -> dict[Relation, int]:
+    """Numbers of the relations of the n-th network."""
+    first = variant * len(tables.numbers)
+    return {o: first + number for o, number in tables.numbers.items() if isinstance(o, Relation)}
 
 
 def _stacked(tables: Sequence[Table]) -> Table:
@@ -76,7 +55,8 @@ def _stacked_self_terms(terms: Sequence[SelfTerms]) -> SelfTerms:
 
 
 def _joined(parts: Sequence[Tensor], shifts: Sequence[int] | None) -> Tensor:
-    return torch.cat([part if not shift else part + shift for part, shift in zip(parts, shifts or [0] * len(parts), strict=True)])
+    moved = zip(parts, shifts or [0] * len(parts), strict=True)
+    return torch.cat([part + shift if shift else part for part, shift in moved])
 
 
 def _starts(sizes: Sequence[int]) -> list[int]:

@@ -71,6 +71,8 @@ class Race(Job):
         """Trainings when exploring ended."""
         self.waiting: list[tuple[int, Turn]] = []
         """Further trainings of the finalists."""
+        self.again = 0
+        """How many those were."""
         self.seen: set[Hashable] = set()
         self.exhausted = False
         self.simplifies = True
@@ -100,7 +102,7 @@ class Race(Job):
     @property
     def spent(self) -> Budget:
         """The budget as it was spent, so that the race can be repeated."""
-        return Budget(trainings=max(1, self.epoch), explored=self.explored, epochs=self.limit)
+        return Budget(None, max(1, self.epoch), self.explored, self.again, self.limit)
 
     def advance(self) -> Sequence[Epoch]:
         """Train one batch."""
@@ -110,6 +112,7 @@ class Race(Job):
             if self._explored_enough(self.seconds + time.perf_counter() - begun):
                 self.explored = self.epoch
                 self.waiting = self._finals(self.seconds + time.perf_counter() - begun)
+                self.again = len(self.waiting)
         else:
             now, self.waiting = self.waiting[: self.rules.batch], self.waiting[self.rules.batch :]
             self._train(now)
@@ -166,14 +169,20 @@ class Race(Job):
     def _finals(self, seconds: float) -> list[tuple[int, Turn]]:
         """Further trainings of as many of the best as the rest of the budget allows, the best one first."""
         turns = [*([Turn(0, 0)] if self._limited else []), *turns_of(self.rules.folds, REPEATS)]
+        left = self._left(seconds, len(turns))
+        finalists = self._finalists(max(left // len(turns), 1 if left else 0))
+        return [(n, turn) for n in finalists for turn in turns][:left]
+
+    def _left(self, seconds: float, turns: int) -> int:
+        """Trainings that are left for the finalists; some are kept back for a simpler meta graph."""
         budget = self.rules.budget
+        if budget.again is not None:
+            return budget.again
         if budget.trainings is not None:
             left = budget.trainings - self.epoch
         else:
             left = int(((budget.seconds or 0) - seconds) / (seconds / max(1, self.epoch)))
-        left = max(left - 1 - len(turns), 1 if self._limited else 0)  # the rest is for a simpler meta graph
-        finalists = self._finalists(max(left // len(turns), 1 if left else 0))
-        return [(n, turn) for n in finalists for turn in turns][:left]
+        return max(left - 1 - turns, 1 if self._limited else 0)
 
     def _finalists(self, count: int) -> list[int]:
         """The best, among them at least one with a meta graph."""
@@ -227,6 +236,7 @@ class Race(Job):
             "entries": self.board.plain(),
             "waiting": [[number, *turn] for number, turn in self.waiting],
             "explored": self.explored,
+            "again": self.again,
             "limit": self.limit,
             "running_best": self.board.running_best,
             "simplifies": self.simplifies,
@@ -237,7 +247,7 @@ class Race(Job):
         self.board.restore(numbers["entries"], tensors)
         self.board.running_best = numbers["running_best"]
         self.waiting = [(number, Turn(fold, repeat)) for number, fold, repeat in numbers["waiting"]]
-        self.explored, self.limit = numbers["explored"], numbers["limit"]
+        self.explored, self.again, self.limit = numbers["explored"], numbers["again"], numbers["limit"]
         self.simplifies = numbers["simplifies"]
         self.seen = {self._key(entry.candidate) for entry in self.board.entries}
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ PARENTS = 12
 """The best candidates that evolution starts from."""
 ENOUGH = 16
 """Judged candidates before anything but chance proposes."""
-POOL = 200
+TREES = 40
+POOL = 120
 """Candidates among which the surrogate picks."""
 
 
@@ -44,8 +46,8 @@ def evolution(space: CandidateSpace, judged: Judged, rng: random.Random) -> Cand
     return space.mutate(best[one], rng)
 
 
-def surrogate(space: CandidateSpace, judged: Judged, rng: random.Random) -> Candidate:
-    """Of many candidates, drawn and mutated, the one a random forest expects most of."""
+def surrogate(space: CandidateSpace, judged: Judged, rng: random.Random) -> Iterator[Candidate]:
+    """Of many candidates, drawn and mutated, those a random forest expects most of, best first."""
     from sklearn.ensemble import ExtraTreesRegressor
     from sklearn.feature_extraction import DictVectorizer
 
@@ -53,19 +55,14 @@ def surrogate(space: CandidateSpace, judged: Judged, rng: random.Random) -> Cand
     vectors = DictVectorizer(sparse=False)
     x = vectors.fit_transform([_plain(space.genes(c)) for c, _ in judged])
     y = _ranks([value for _, value in judged])
-    forest = ExtraTreesRegressor(60, min_samples_leaf=2, random_state=rng.randrange(2**31), n_jobs=1)
+    forest = ExtraTreesRegressor(TREES, min_samples_leaf=2, random_state=rng.randrange(2**31), n_jobs=1)
     forest.fit(x, y)
     rows = vectors.transform([_plain(space.genes(c)) for c in pool])
     each = np.stack([tree.predict(rows) for tree in forest.estimators_])
     hope = each.mean(axis=0) + 0.5 * each.std(axis=0)
-    return pool[int(hope.argmax())]
+    return (pool[place] for place in np.argsort(-hope, kind="stable"))
 
 
-PROPOSERS: Mapping[str, Callable[[CandidateSpace, Judged, random.Random], Candidate]] = {
-    "chance": chance,
-    "evolution": evolution,
-    "surrogate": surrogate,
-}
 MIX = ("chance", "evolution", "surrogate", "evolution")
 
 
@@ -74,14 +71,18 @@ def proposals(
 ) -> Iterator[Proposal]:
     """Candidates without end: what is left of the seeds, every second one, and those of the proposers by turns."""
     waiting = iter(seeds)
-    number = 0
-    while True:
+    hoped: Iterator[Candidate] = iter(())
+    for number in count():
         seed = next(waiting, None)
         if seed is not None:
             yield Proposal(seed, "seed")
         origin = mix[number % len(mix)] if len(judged) >= ENOUGH else "chance"
-        number += 1
-        yield Proposal(PROPOSERS[origin](space, judged, rng), origin)
+        if origin == "surrogate":
+            hoped = hoped if number >= len(mix) else surrogate(space, judged, rng)  # one forest serves a batch
+            candidate = next(hoped, None) or space.draw(rng)
+        else:
+            candidate = (evolution if origin == "evolution" else chance)(space, judged, rng)
+        yield Proposal(candidate, origin)
 
 
 def _plain(genes: Genes) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class BatchedTrainer:
             raise DiffmgError(f"`slots >= 1` must hold, but got slots={slots}")
         self.problem, self.slots = problem, slots
         self.on_host = problem.to("cpu")
-        self.programs: dict[tuple[int, int], BatchedEpochs] = {}
+        self.programs: dict[int, BatchedEpochs] = {}
 
     def train(self, trials: Sequence[Trial]) -> list[Trained]:
         """Train every trial; results in order."""
@@ -82,27 +82,27 @@ class BatchedTrainer:
                     f"a batch trains only what `batchable` allows, but got {trial.settings}; use `ModelTraining` for it"
                 )
             self.problem.arranged(trial.metagraphs)
-        groups: dict[tuple[int, int], list[int]] = {}
+        groups: dict[int, list[int]] = {}
         for number, trial in enumerate(trials):
-            groups.setdefault((trial.settings.dim, _width(trial)), []).append(number)
+            groups.setdefault(trial.settings.dim, []).append(number)
         found: dict[int, Trained] = {}
-        for key, numbers in groups.items():
+        for dim, numbers in groups.items():
             members = [trials[n] for n in numbers]
-            found |= dict(zip(numbers, _Group(self._program(key, members), self.on_host, members).run(), strict=True))
+            found |= dict(zip(numbers, _Group(self._program(dim, members), self.on_host, members).run(), strict=True))
         return [found[n] for n in range(len(trials))]
 
-    def _program(self, key: tuple[int, int], trials: Sequence[Trial]) -> BatchedEpochs:
+    def _program(self, dim: int, trials: Sequence[Trial]) -> BatchedEpochs:
         """The program of a group: an earlier one if it fits, or one for these trials and the earlier ones."""
-        old = self.programs.get(key)
+        old = self.programs.get(dim)
         variants = sorted(
             {(t.settings.aggregate, t.settings.self_loops) for t in trials} | set(old.variants if old else ())
         )
         shape = self._shape(trials, variants, old.shape if old else None)
         if old is None or (old.shape, list(old.variants)) != (shape, variants):
             old = None
-            self.programs.pop(key, None)
-            self.programs[key] = BatchedEpochs(self.problem, shape, variants)
-        return self.programs[key]
+            self.programs.pop(dim, None)
+            self.programs[dim] = BatchedEpochs(self.problem, shape, variants)
+        return self.programs[dim]
 
     def _shape(self, trials: Sequence[Trial], variants: Sequence[Variant], old: Shape | None) -> Shape:
         graph, task = self.problem.graph, self.problem.task
@@ -111,11 +111,11 @@ class BatchedTrainer:
         draws = min(1, len(dropped)) if all(map(one_draw, dropped)) else len(targets) * len(types)
         shape = Shape(
             1, targets, {t: graph.num_nodes[t] for t in types}, {t: graph.inputs(t) for t in types},
-            trials[0].settings.dim, max(m.depth for t in trials for m in t.metagraphs), max(map(_width, trials)),
+            trials[0].settings.dim, max(m.depth for t in trials for m in t.metagraphs), max(map(_entries, trials)),
             task.outputs, any(t.settings.biases for t in trials), draws,
         )  # fmt: skip
         if old is not None:
-            largest = {"depth": max(shape.depth, old.depth), "draws": max(draws, old.draws)}
+            largest = {name: max(getattr(shape, name), getattr(old, name)) for name in ("depth", "entries", "draws")}
             shape = replace(shape, **largest, biased=shape.biased or old.biased)
             if replace(old, slots=1) == shape and old.slots >= self._count(shape, len(trials)):
                 return old
@@ -218,6 +218,6 @@ class _Group:
         self.results[progress.number] = pool.submit(result)
 
 
-def _width(trial: Trial) -> int:
-    """The most operations on a link."""
-    return max(len(operations) for m in trial.metagraphs for _, operations in m.items())
+def _entries(trial: Trial) -> int:
+    """The most operations of a tower."""
+    return max(len(m.choices) for m in trial.metagraphs)

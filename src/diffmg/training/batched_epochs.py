@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from diffmg.core.metagraph import links_of
 from diffmg.core.settings import Aggregate
 from diffmg.engine.backend import Backend, fused
 from diffmg.engine.batched_slots import Shape, Slots
@@ -18,7 +16,7 @@ from diffmg.engine.replay import Replay
 from diffmg.nn.batched import BatchedModel, Steps, slice_of
 from diffmg.nn.batched_plain import PlainBatch
 from diffmg.tasks.problem import Problem
-from diffmg.training.batched_loading import Prepared, occupant, operations_of, slot_values
+from diffmg.training.batched_loading import Prepared, occupant, program_values, slot_values
 from diffmg.training.batched_scores import objective_of
 from diffmg.training.epochs import weak_method
 
@@ -60,13 +58,10 @@ class BatchedEpochs:
         if not self.fused:
             return PlainBatch(self.shape, self.slots)
         from diffmg.engine.batched import Batch
-        from diffmg.engine.fused import KernelLinks
 
-        graph, shape = self.problem.graph, self.shape
+        graph = self.problem.graph
         self.tables = stacked_tables([graph.aggregated(a, self_loops=loops) for a, loops in self.variants])
-        links = [link for link in links_of(shape.depth) for _ in range(shape.width)]
-        made = KernelLinks.of(links, shape.targets * shape.slots, self.tables)
-        return Batch(shape, self.slots, self.tables, replace(made, target_masks=self.slots["target_mask"].flatten()))
+        return Batch(self.shape, self.slots, self.tables)
 
     def _masks(self) -> Tensor:
         size = (self.shape.slots, self.shape.towers, self.shape.nodes, self.shape.dim)
@@ -77,7 +72,7 @@ class BatchedEpochs:
         self.clear(slot)
         values = slot_values(prepared, self.shape, self.problem.graph)
         if self.tables is not None:
-            values |= operations_of(prepared, self.shape, self.tables, self.variants)
+            values |= program_values(prepared, self.shape, self.tables, self.variants)
         for name, value in values.items():
             self.slots.host[name][slot].copy_(value)
         with torch.no_grad():
@@ -92,8 +87,6 @@ class BatchedEpochs:
         """Empty a slot: it computes as little as possible, and nothing that counts."""
         for name in self.slots.host:
             self.slots.host[name][slot].zero_()
-        if self.tables is not None:
-            self.slots.host["operations"][slot].fill_(_empty(self.tables))
         with torch.no_grad():
             for values in (self.model.parameters, self.first, self.second):
                 for value in values.values():
@@ -180,9 +173,3 @@ def _adam_step(tensors: Sequence[Tensor], decay: Tensor, rate: Tensor, root: Ten
 def _like(values: Tensor, parameter: Tensor) -> Tensor:
     """Values per slot, or per slot and tower, shaped to multiply a parameter."""
     return values.view(*values.shape, *[1] * (parameter.ndim - values.ndim))
-
-
-def _empty(tables: KernelTables) -> int:
-    from diffmg.core import EMPTY
-
-    return tables.numbers[EMPTY]

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from diffmg.core import MetaGraph, Settings, compile_program, derive_seed
 from diffmg.engine.backend import fused
+from diffmg.engine.batched_programs import cell_program, encoded
 from diffmg.engine.batched_slots import Shape
 from diffmg.engine.batched_tables import operation_numbers
 from diffmg.engine.layout import KernelTables
@@ -78,7 +79,7 @@ def occupant(problem: Problem, prepared: Prepared) -> Occupant:
 
 
 def slot_values(prepared: Prepared, shape: Shape, graph: HeteroGraph) -> dict[str, Tensor]:
-    """Switches and numbers of a slot, except the operations."""
+    """Switches and numbers of a slot, except its programs."""
     s, trial = prepared.settings, prepared.trial
     draws, increment = _draws(prepared, shape, graph)
     numbers = {
@@ -93,23 +94,17 @@ def slot_values(prepared: Prepared, shape: Shape, graph: HeteroGraph) -> dict[st
     values["owner"] = torch.zeros(shape.towers) if s.shared_tables else torch.arange(shape.towers)
     read = [compile_program(m).inputs for m in trial.metagraphs]
     values |= {f"live.{t}": torch.tensor([t in types for types in read]) for t in shape.rows}
-    types = list(shape.rows)
-    values["target_mask"] = torch.tensor([1 << types.index(t) for t in shape.targets])
     return values | _present(prepared, shape)
 
 
-def operations_of(
+def program_values(
     prepared: Prepared, shape: Shape, tables: KernelTables, variants: Sequence[tuple[str, bool]]
 ) -> dict[str, Tensor]:
-    """Numbers and weights of a slot's operations, one row a tower."""
+    """The programs of a slot's towers."""
     s = prepared.settings
-    variant = variants.index((s.aggregate, s.self_loops))
-    rows = [operation_numbers(m, shape.depth, shape.width, tables, variant) for m in prepared.trial.metagraphs]
-    weights = torch.tensor([weights for _, weights in rows])
-    return {
-        "operations": torch.tensor([numbers for numbers, _ in rows]),
-        "weights": weights if s.links == "mean" else torch.ones_like(weights),
-    }
+    programs = [cell_program(m, shape.depth, mean=s.links == "mean") for m in prepared.trial.metagraphs]
+    numbers = operation_numbers(tables, variants.index((s.aggregate, s.self_loops)))
+    return encoded(programs, list(shape.rows), numbers, shape.entries)
 
 
 def _present(prepared: Prepared, shape: Shape) -> dict[str, Tensor]:

@@ -111,6 +111,4 @@ def _features(graph: HeteroGraph, node_type: str) -> sp.csr_matrix | Floats:
 
 def _compact(graph: HeteroGraph, node_type: str, projection: Floats | None) -> Floats:
     x = _features(graph, node_type)
-    if projection is not None:
-        return np.asarray(x @ projection)
-    return x.toarray() if sp.issparse(x) else np.asarray(x)
+    return np.asarray(x @ (np.eye(x.shape[1]) if projection is None else projection))

@@ -31,6 +31,7 @@ class Growth:
 
 def grow(x: Table, labels: TrainingLabels, library: Library, growth: Growth, seed: int) -> Trees:
     """Trees on the rows of training nodes, checked against the library's own scores of these rows."""
+    x = np.where(np.isnan(x).all(axis=0), np.float32(0), x)  # scikit-learn fails on columns without any value
     trees: list[tuple[int, Tree]] = []
     start = labels.constants()
     wanted = np.tile(start, (len(x), 1))
@@ -86,7 +87,7 @@ def _with_lightgbm(x: Table, classes: NDArray[np.int64], growth: Growth, seed: i
             random_state=seed % 2**31,
             deterministic=True,
             force_row_wise=True,
-        n_jobs=torch.get_num_threads(),
+            n_jobs=torch.get_num_threads(),
             verbose=-1,
         )
         .fit(x, classes)

@@ -66,7 +66,8 @@ class Trees:
         """The sum of the leaves that each row falls into, (rows, C), in double precision; x is (rows, columns)."""
         size = max(1, CHUNK // max(1, len(self.roots)))
         which = F.one_hot(self.outputs, len(self.start)).double()
-        sums = [self.value[self.leaves(part)] @ which for part in x.double().split(size)]
+        starts = range(0, len(x), size)
+        sums = [self.value[self.leaves(x[start : start + size].double())] @ which for start in starts]
         return self.start + torch.cat(sums)
 
     def leaves(self, x: Tensor) -> Tensor:

@@ -21,11 +21,11 @@ class Ease(ByItemWeights):
     the number of items, memory with the second.
     """
 
-    l2: Positive = 200.0
+    l2: Positive = 500.0
     """Penalty on the squared weights."""
 
     summary = "recommendation: linear item-to-item model in closed form (Steck 2019)"
-    tunable: ClassVar = {"l2": (5.0, 20.0, 80.0, 200.0, 500.0, 2000.0)}
+    tunable: ClassVar = {"l2": (20.0, 100.0, 500.0, 2000.0)}
 
 
 @Ease.builds
@@ -39,9 +39,8 @@ class _Network(ItemWeights):
         choices = self.choices(problem.graph)
         gram = torch.from_numpy((choices.T @ choices).toarray()).to(self.device)
         gram.diagonal().add_(self.options.l2)
-        inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
-        weights = -inverse / inverse.diagonal()
-        weights.fill_diagonal_(0)
+        weights = torch.cholesky_inverse(torch.linalg.cholesky(gram))
+        weights.div_(-weights.diagonal().clone()).fill_diagonal_(0)
         self.keep(item_weights=weights.T.float())
 
     def weights(self) -> Tensor:

@@ -25,12 +25,12 @@ class ItemKNN(ByItemWeights):
     and an item linked by any relation between the two types. Labelled pairs and features are not used.
     """
 
-    neighbours: Count = 100
+    neighbours: Count = 200
     shrinkage: NotNegative = 10.0
     """Added to the denominator: lowers similarities that rest on few users."""
 
     summary = "recommendation: items chosen together with those a user chose (cosine, nearest neighbours)"
-    tunable: ClassVar = {"neighbours": (20, 50, 100, 200, 500), "shrinkage": (0.0, 1.0, 10.0, 50.0)}
+    tunable: ClassVar = {"neighbours": (20, 50, 200, 500), "shrinkage": (0.0, 1.0, 10.0, 50.0)}
 
 
 @ItemKNN.builds

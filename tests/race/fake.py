@@ -1,0 +1,34 @@
+"""An executor that trains nothing: a candidate's score is a known function of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+
+from diffmg.core.candidate import Candidate
+from diffmg.race.executor import Field
+from diffmg.race.trial import Outcome, Trial
+
+
+class Fake:
+    """Scores by `value`; a candidate for which it is NaN fails. Remembers every trial."""
+
+    def __init__(self, value: Callable[[Candidate], float]) -> None:
+        self.value = value
+        self.trials: list[Trial] = []
+
+    def run(self, field: Field, trials: Sequence[Trial]) -> list[Outcome]:
+        """Outcomes at once."""
+        self.trials += trials
+        return [self._outcome(field, trial) for trial in trials]
+
+    def _outcome(self, field: Field, trial: Trial) -> Outcome:
+        score = self.value(trial.candidate)
+        if math.isnan(score):
+            return Outcome(error="it had to fail")
+        count = field.on(trial.fold).task.size("val")
+        votes = torch.full((count, 4), score) if field.folds is not None else torch.linspace(0, score, count)
+        metagraphs = trial.candidate.metagraphs
+        return Outcome(score, 1 - score, 10, 5, metagraphs, weights={"w": torch.tensor([score])}, votes=votes)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import pytest
+import torch
+
+from diffmg.race.ensemble import choose_ensemble
+
+TRUE = torch.tensor([1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+
+
+def closeness(votes):
+    return -float((votes - TRUE).square().mean())
+
+
+def noisy(seed, share=0.5):
+    return TRUE + share * torch.randn(6, generator=torch.Generator().manual_seed(seed))
+
+
+def test_one_model_is_the_ensemble():
+    assert choose_ensemble([TRUE], closeness) == {0: 1.0}
+
+
+def test_never_below_the_best_model():
+    votes = [noisy(seed) for seed in range(12)]
+    shares = choose_ensemble(votes, closeness)
+    mean = sum(share * votes[n] for n, share in shares.items())
+    assert closeness(mean) > max(map(closeness, votes))
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_it_is_as_good_as_trying_everything():
+    """Three models, up to six additions: greedy comes within a hair of the best of all multisets."""
+    votes = [noisy(seed) for seed in range(3)]
+    shares = choose_ensemble(votes, closeness, rounds=6)
+    got = closeness(sum(share * votes[n] for n, share in shares.items()))
+    every = [pick for size in range(1, 7) for pick in combinations_with_replacement(range(3), size)]
+    best = max(closeness(torch.stack([votes[n] for n in pick]).mean(dim=0)) for pick in every)
+    assert got >= best - 0.01
+
+
+def test_a_harmful_model_stays_out():
+    assert set(choose_ensemble([noisy(0, 0.1), -TRUE, noisy(1, 0.1)], closeness)) <= {0, 2}
+
+
+def test_ties_go_to_the_first():
+    assert choose_ensemble([TRUE, TRUE.clone(), TRUE.clone()], closeness) == {0: 1.0}

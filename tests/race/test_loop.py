@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from fake import Fake
+
+from diffmg.core import DiffmgError, Settings
+from diffmg.core.budget import Budget
+from diffmg.core.candidate import Candidate, OptionSpace
+from diffmg.methods._wide import WideSpace
+from diffmg.methods.auto import Auto
+from diffmg.methods.baselines.gcn import GCN
+from diffmg.race.board import Turn
+from diffmg.race.executor import Field, Local
+from diffmg.race.loop import FOLDS, REPEATS, Race, Rules, field_of
+from resuming import assert_same_state, resumed, run
+
+
+def by_rate(candidate: Candidate) -> float:
+    """Best at a learning rate of 0.005."""
+    return 0.9 - abs(math.log(candidate.settings.lr / 0.005)) / 10
+
+
+def race_of(problem, budget, value=by_rate, space=None, seed=0, folds=None, batch=4):
+    field = field_of(problem, folds)
+    space = space or WideSpace.of(problem, Settings(), 3, 2)
+    rules = Rules(Budget.parse(budget), seed, batch, 0 if field.folds is None else len(field.folds.tasks))
+    race = Race(field, space, rules, Fake(value))
+    race.simplifies = False
+    return race
+
+
+@pytest.mark.parametrize("budget", [1, 2, 7, 40])
+def test_a_budget_of_trainings_is_kept(problem, budget):
+    race = race_of(problem, budget)
+    run(race)
+    assert race.epoch == race.board.trainings == len(race.executor.trials) <= budget
+    assert race.epoch >= budget - FOLDS - 2
+    assert race.total == budget
+
+
+def test_the_best_are_trained_again_on_folds(classification):
+    race = race_of(classification, 60)
+    run(race)
+    again = [entry for entry in race.board.entries if len(entry.values) > 1]
+    assert all(set(e.values) == {Turn(fold, 0) for fold in range(FOLDS + 1)} for e in again)
+    assert len(again) == (60 - race.explored - 1 - FOLDS) // FOLDS
+    worst = min(entry.value for entry in again)
+    assert all(entry.value <= worst for entry in race.board.entries if len(entry.values) == 1)
+
+
+def test_the_best_are_trained_again_from_other_seeds(recommendation):
+    race = race_of(recommendation, 60)
+    run(race)
+    again = [entry for entry in race.board.entries if len(entry.values) > 1]
+    assert again
+    assert all(set(e.values) == {Turn(0, repeat) for repeat in range(REPEATS + 1)} for e in again)
+    seeds = {trial.seed for trial in race.executor.trials}
+    assert len(seeds) == REPEATS + 1, "every candidate starts from the same seeds"
+
+
+def test_nothing_is_tried_twice(problem):
+    race = race_of(problem, 80)
+    run(race)
+    keys = [race._key(entry.candidate) for entry in race.board.entries]
+    assert len(keys) == len(set(keys))
+
+
+def test_a_small_space_is_exhausted_and_the_race_ends(classification):
+    space = OptionSpace(Candidate(GCN(), Settings()), {}, {"lr": (0.001, 0.01)})
+    race = race_of(classification, 100, space=space)
+    run(race)
+    assert len(race.board.entries) == 2
+    assert {e.candidate.settings.lr for e in race.board.entries} == {0.001, 0.01}
+
+
+def test_the_proposers_get_better(classification):
+    """Late candidates, proposed from what is known, are better than the first ones, drawn at random."""
+    space = WideSpace.of(classification, Settings(), 2, 1)
+    race = race_of(classification, 160, space=space, value=lambda c: by_rate(c) - c.settings.dropout)
+    run(race)
+    values = [entry.value for entry in race.board.entries]
+    drawn = [e.value for e in race.board.entries if e.origin == "chance"]
+    made = [e.value for e in race.board.entries if e.origin in ("evolution", "surrogate")]
+    assert sum(made) / len(made) > sum(drawn) / len(drawn) + 0.05
+    assert max(values) >= max(drawn)
+
+
+def test_it_is_the_same_from_the_same_seed_and_another_from_another(classification):
+    def tried(seed):
+        race = race_of(classification, 20, seed=seed)
+        run(race)
+        return [entry.candidate for entry in race.board.entries]
+
+    assert tried(0) == tried(0)
+    assert tried(0) != tried(1)
+
+
+@pytest.mark.parametrize("stop", [1, 3, 5])
+def test_it_goes_on_where_it_was_stopped(problem, stop):
+    def make():
+        return race_of(problem, 30)
+
+    straight, stopped = make(), make()
+    run(straight)
+    run(stopped, stop)
+    again = resumed(stopped, make)
+    run(again)
+    assert_same_state(again, straight)
+
+
+def test_failures_are_counted_and_passed_over(classification):
+    race = race_of(classification, 40, value=lambda c: math.nan if c.settings.dim == 128 else by_rate(c))
+    run(race)
+    failed = [e for e in race.board.entries if e.candidate.settings.dim == 128]
+    assert race.board.failed == len(failed) > 0
+    assert all(e.error == "it had to fail" and len(e.values) == 1 for e in failed)
+
+
+def test_all_candidates_failing_is_an_error(classification):
+    with pytest.raises(DiffmgError, match=r"candidate that can be trained.*it had to fail"):
+        run(race_of(classification, 8, value=lambda _: math.nan))
+
+
+def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypatch):
+    clock = [0.0]
+    race = race_of(recommendation, "40s")
+    monkeypatch.setattr("diffmg.race.loop.time.perf_counter", lambda: clock[0])
+    train = race._train
+
+    def slow(which, epochs=None):
+        train(which, epochs)
+        clock[0] += len(which)
+
+    race._train = slow
+    while not race.done:
+        before = clock[0]
+        race.advance()
+        race.seconds += clock[0] - before
+    assert 32 <= race.epoch <= 44
+    assert race.spent == Budget(trainings=race.epoch, explored=race.explored, again=race.epoch - race.explored)
+    again = race_of(recommendation, race.spent)
+    run(again)
+    assert [e.candidate for e in again.board.entries] == [e.candidate for e in race.board.entries]
+    assert again.epoch == race.epoch
+
+
+def test_finalists_that_were_cut_short_are_trained_to_the_end(recommendation):
+    race = race_of(recommendation, Budget(trainings=30, epochs=20))
+    run(race)
+    cut = [t for t in race.executor.trials if t.epochs is not None]
+    assert len(cut) == race.explored
+    assert all(t.settings.max_epochs == 20 for t in cut)
+    whole = [t for t in race.executor.trials if t.epochs is None]
+    assert whole
+    assert all(t.settings.max_epochs == 200 for t in whole)
+
+
+def test_a_finalist_has_a_meta_graph(classification):
+    """Even where rivals are better throughout."""
+    space = Auto().space(classification, Settings())
+    race = race_of(classification, 30, space=space, value=lambda c: 0.5 if c.metagraphs else 0.9)
+    run(race)
+    finalists = [e for e in race.board.entries if len(e.values) > 1]
+    assert any(e.has_metagraph for e in finalists)
+    assert any(not e.has_metagraph for e in finalists)
+
+
+def test_folds_are_for_small_validation_parts(classification, recommendation):
+    assert len(field_of(classification).folds.tasks) == FOLDS
+    assert field_of(recommendation).folds is None, "pairs have no folds"
+    assert field_of(classification, 0).folds is None
+    assert Rules.of(Field(classification), Budget(trainings=3), 0).folds == 0
+
+
+def test_really_trained(problem, quick):
+    """No fake: whole races of a few trainings."""
+    race = race_of(problem, 6, space=Auto(rivals=False, searches_too=False).space(problem, quick))
+    race.executor = Local()
+    run(race)
+    assert not race.board.failed
+    assert all(math.isfinite(entry.value) for entry in race.board.entries)
