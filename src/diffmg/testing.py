@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from diffmg.core import Method, Part, Settings
 from diffmg.engine.randomness import generator
 from diffmg.graph.network import HeteroGraph
+from diffmg.nn.fitted import Fitted
 from diffmg.tasks import NodeClassification, Recommendation
 from diffmg.tasks.problem import Problem
-from diffmg.training import ModelTraining
+from diffmg.training.fitted import training_of
 
 SETTINGS = Settings(dim=8, max_epochs=3, patience=None, dropout=0.3)
 NODES = {"author": 14, "paper": 20, "venue": 4, "term": 6}
@@ -42,6 +43,9 @@ def gives_outputs_of_the_right_shape(method: Method, problem: Problem) -> None:
 def has_a_gradient_for_every_parameter(method: Method, problem: Problem) -> None:
     """Every parameter must affect the loss."""
     model = _build(method, problem).train()
+    if isinstance(model, Fitted):
+        assert not list(model.parameters()), "a network that is fitted at once must have no parameters"
+        return
     problem.task.loss(model(problem.graph, generator=generator("cpu", 0, "dropout")), "train").backward()  # type: ignore[no-untyped-call]
     without = [name for name, p in model.named_parameters() if p.grad is None]
     assert not without, f"every parameter must get a gradient, but {without} got none"
@@ -94,7 +98,7 @@ def never_reads_test_labels(method: Method, problem: Problem) -> None:
     for task in (problem.task, problem.task.with_other_test_labels()):
         sealed = replace(task, parts=_Sealed(task.parts))  # type: ignore[type-var, attr-defined]
         sealed_problem = Problem(problem.graph, sealed)
-        training = ModelTraining(sealed_problem, _build(method, sealed_problem), SETTINGS, 0)
+        training = training_of(sealed_problem, _build(method, sealed_problem), SETTINGS, 0)
         histories.append([])
         while not training.done:
             histories[-1] += [(r.train_loss, r.val_loss, r.val_score) for r in training.advance()]
@@ -103,10 +107,12 @@ def never_reads_test_labels(method: Method, problem: Problem) -> None:
 
 
 def learns(method: Method, problem: Problem) -> None:
-    """Training lowers the loss."""
+    """Training lowers the loss (of networks that are not fitted at once)."""
     settings = replace(SETTINGS, max_epochs=30, dropout=0.0, weight_decay=0.0)
-    training = ModelTraining(problem, _build(method, problem, settings=settings), settings, 0)
-    losses = []
+    network = _build(method, problem, settings=settings)
+    if isinstance(network, Fitted):
+        return
+    training, losses = training_of(problem, network, settings, 0), []
     while not training.done:
         losses += [record.train_loss for record in training.advance()]
     assert losses[-1] < losses[0], f"the loss must fall in training, but went from {losses[0]} to {losses[-1]}"
@@ -137,12 +143,15 @@ class _Sealed(dict[Part, Any]):
 
 
 def _build(method: Method, problem: Problem, seed: int = 0, settings: Settings = SETTINGS) -> nn.Module:
-    """Search and build the network of the result, with the same seed."""
+    """Search and build the network of the result, with the same seed; fitted, if it is fitted at once."""
     method.check(problem, settings)
     search = method.search(problem, settings, seed)
     while not search.done:
         search.advance()
-    return method.network(problem, settings, seed, search.found())
+    network = method.network(problem, settings, seed, search.found())
+    if isinstance(network, Fitted):
+        network.fit(problem, seed)
+    return network
 
 
 @torch.no_grad()

@@ -14,6 +14,7 @@ from diffmg.core.method import METHODS, Method, MethodSpec
 from diffmg.core.settings import Settings
 from diffmg.core.space import SearchSpace
 from diffmg.methods.given import Given
+from diffmg.nn.fitted import Fitted
 from diffmg.tasks.problem import Problem
 from diffmg.testing import CHECKS, problems
 
@@ -53,6 +54,9 @@ def test_every_parameter_learns_and_the_state_is_what_cannot_be_computed_again(n
     problem = PROBLEMS[kind]
     method = short(name, problem)
     model = method.network(problem, SETTINGS, 0, method.search(problem, SETTINGS, 0).found())
+    if isinstance(model, Fitted):
+        assert not model.state_dict(), "building computes nothing"
+        return
     problem.task.loss(model(problem.graph), "train").backward()
     assert not [parameter for parameter, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     kept = set(model.state_dict()) - {parameter for parameter, _ in model.named_parameters()}

@@ -160,7 +160,7 @@ def test_finalists_that_were_cut_short_are_trained_to_the_end(recommendation):
 def test_a_finalist_has_a_meta_graph(classification):
     """Even where rivals are better throughout."""
     space = Auto().space(classification, Settings())
-    race = race_of(classification, 30, space=space, value=lambda c: 0.5 if c.metagraphs else 0.9)
+    race = race_of(classification, 60, space=space, value=lambda c: 0.5 if c.metagraphs else 0.9)
     run(race)
     finalists = [e for e in race.board.entries if len(e.values) > 1]
     assert any(e.has_metagraph for e in finalists)
@@ -171,7 +171,7 @@ def test_folds_are_for_small_validation_parts(classification, recommendation):
     assert len(field_of(classification).folds.tasks) == FOLDS
     assert field_of(recommendation).folds is None, "pairs have no folds"
     assert field_of(classification, 0).folds is None
-    assert Rules.of(Field(classification), Budget(trainings=3), 0).folds == 0
+    assert Rules.of(Field(classification), Budget(trainings=3), 0, GCN()).folds == 0
 
 
 def test_really_trained(problem, quick):

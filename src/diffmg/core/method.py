@@ -57,6 +57,11 @@ class Method(Checked, ABC):
         return 0
 
     @property
+    def proposers(self) -> tuple[str, ...]:
+        """Who proposes the candidates of a race, by turns."""
+        return ("chance", "evolution", "surrogate", "evolution")
+
+    @property
     def name(self) -> str:
         """The name it is registered under."""
         return METHODS.name_of(type(self))

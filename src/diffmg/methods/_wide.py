@@ -17,33 +17,32 @@ Values = Mapping[str, tuple[Any, ...]]
 """Values to draw from, by setting; one that stands twice is drawn twice as often."""
 
 COMMON: Values = {
-    "dim": (64, 64, 128),
+    "dim": (64, 64, 64, 128),
     "lr": (0.003, 0.005, 0.01, 0.01, 0.02),
     "weight_decay": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3),
     "dropout": (0.2, 0.4, 0.5, 0.6, 0.7, 0.8),
-    "tanh": (False, False, True),
-    "links": ("sum", "mean"),
-    "layer_norm": (True, True, False),
+    "tanh": (*[False] * 3, True),
+    "links": ("mean", "mean", "sum"),
+    "layer_norm": (True, False),
     "activation": ("gelu", "none"),
-    "shared_map": (True, True, False),
-    "aggregate": ("paper", "paper", "mean", "symmetric"),
-    "self_loops": (True, True, False),
-    "residual": (False, False, True),
-    "message_dropout": (0.0, 0.0, 0.3, 0.5),
+    "shared_map": (*[True] * 4, False),
+    "aggregate": (*["paper"] * 4, "mean", "symmetric", "symmetric"),
+    "self_loops": (*[True] * 4, False),
+    "residual": (*[False] * 5, True),
+    "message_dropout": (*[0.0] * 5, 0.3, 0.5),
     "patience": (30, 30, 50),
 }
 LABELS: Values = {
-    "states": ("last", "last", "mean", "concat", "attention"),
-    "label_inputs": (False, True),
-    "counts": (False, False, True),
-    "input_dropout": (0.0, 0.0, 0.3, 0.5),
-    "select": ("score", "loss"),
+    "states": (*["last"] * 5, "mean", "concat", "attention"),
+    "label_inputs": (False, False, True),
+    "counts": (*[False] * 5, True),
+    "input_dropout": (0.0, 0.0, 0.0, 0.3, 0.5),
 }
 PAIRS: Values = {
-    "states": ("last", "last", "last", "mean"),
+    "states": (*["last"] * 5, "mean"),
     "shared_tables": (True, False),
-    "biases": (True, False),
-    "counts": (False, False, False, True),
+    "biases": (True, True, False),
+    "counts": (*[False] * 8, True),
 }
 OPERATIONS = (1, 1, 2, 3)
 
@@ -64,7 +63,7 @@ class WideSpace:
         graph, types = problem.graph, problem.task.target_types
         values = {**COMMON, **(LABELS if len(types) == 1 else PAIRS)}
         if graph.features:
-            values["vectors"] = (False, False, True)
+            values["vectors"] = (False, False, False, True)
         if problem.task.known_labels() is None:
             values.pop("label_inputs", None)
         free = {name: options for name, options in values.items() if getattr(base, name) == getattr(Settings(), name)}

@@ -37,6 +37,8 @@ class Auto(MetaGraphMethod):
     """Whether plain rivals are candidates too."""
     searches_too: bool = True
     """Whether what the gradient searches find is tried too."""
+    random: bool = False
+    """Whether all candidates are drawn at random: the baseline for the proposers."""
 
     summary = "races meta graphs, their encoder's switches and plain rivals, each really trained; the default"
     races: ClassVar = True
@@ -52,6 +54,11 @@ class Auto(MetaGraphMethod):
             for name in ("diffmg", "multigraph"):
                 others |= rival_space(name, problem, settings, depth=min(self.depth, 4), search_seeds=1)
         return UnionSpace(wide, others)
+
+    @property
+    def proposers(self) -> tuple[str, ...]:
+        """Who proposes candidates, by turns."""
+        return ("chance",) if self.random else super().proposers
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """Never called: its candidates are raced."""

@@ -40,6 +40,7 @@ class DerivedModel(Model):
         for number, metagraph in enumerate(metagraphs):
             shares = [1 / len(operations) for _, operations in metagraph.items() for _ in operations]
             self.register_buffer(f"shares_{number}", torch.tensor(shares, device=graph.device), persistent=False)
+        self.host_shares = [shares.cpu() for shares in self._shares()]  # plain products read them without waiting
         if settings.biases and not outputs:
             sizes = [graph.num_nodes[m.target] for m in metagraphs]
             self.biases = nn.ParameterList(torch.zeros(n, 1, device=graph.device) for n in sizes)
@@ -98,7 +99,7 @@ class DerivedModel(Model):
             from diffmg.nn.fused import propagate_states
 
             return [(z,) for z in propagate_states(firsts, graph, self.metagraphs, shares)]
-        each: Sequence[Tensor | None] = shares or [None] * len(firsts)
+        each: Sequence[Tensor | None] = [None] * len(firsts) if shares is None else self.host_shares
         return [evaluate(p, graph, first, w) for p, first, w in zip(self.programs, firsts, each, strict=True)]
 
     def _shares(self) -> list[Tensor]:
@@ -114,11 +115,11 @@ class DerivedModel(Model):
         before, averages = self._shares(), self.averages
         for number, given in enumerate(weights):
             self._buffers[f"shares_{number}"] = given
-        self.averages = True
+        self.averages, self.host_shares = True, [*weights]
         try:
             yield
         finally:
-            self.averages = averages
+            self.averages, self.host_shares = averages, [shares.cpu() for shares in before]
             for number, shares in enumerate(before):
                 self._buffers[f"shares_{number}"] = shares
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from torch import Tensor
 
-from diffmg.core import DiffmgError, derive_seed
+from diffmg.core import DiffmgError, Method, derive_seed
 from diffmg.core.budget import Budget
 from diffmg.core.candidate import Candidate, CandidateSpace
 from diffmg.engine.backend import Backend
 from diffmg.race.board import Board, Turn, turns_of
 from diffmg.race.choice import best_single, tolerance
 from diffmg.race.executor import Executor, Field
-from diffmg.race.proposers import MIX, Proposal, proposals
+from diffmg.race.proposers import Proposal, proposals
 from diffmg.race.simplify import simpler_candidate
 from diffmg.race.trial import Trial
 from diffmg.tasks.problem import Problem
@@ -46,13 +46,14 @@ class Rules:
     seed: int
     batch: int
     folds: int
-    mix: Sequence[str] = MIX
+    proposers: Sequence[str] = ("chance", "evolution", "surrogate", "evolution")
 
     @classmethod
-    def of(cls, field: Field, budget: Budget, seed: int) -> Rules:
-        """The rules for a problem."""
+    def of(cls, field: Field, budget: Budget, seed: int, method: Method) -> Rules:
+        """The rules for a method on a problem."""
         accelerated = Backend.of(field.problem.graph).accelerated
-        return cls(budget, seed, BATCH[accelerated], 0 if field.folds is None else len(field.folds.tasks))
+        folds = 0 if field.folds is None else len(field.folds.tasks)
+        return cls(budget, seed, BATCH[accelerated], folds, method.proposers)
 
     @property
     def share(self) -> float:
@@ -152,9 +153,10 @@ class Race(Job):
     def _fresh(self, count: int) -> list[Proposal]:
         """Proposals that were not tried before; fewer if there are no more."""
         rng = random.Random(derive_seed(self.rules.seed, "batch", len(self.board.entries)))
-        seeds = [c for c in self.space.seeds() if self._key(c) not in self.seen]
+        by_chance = set(self.rules.proposers) == {"chance"}
+        seeds = [] if by_chance else [c for c in self.space.seeds() if self._key(c) not in self.seen]
         found: list[Proposal] = []
-        source = proposals(self.space, self.board.judged(), rng, seeds, self.rules.mix)
+        source = proposals(self.space, self.board.judged(), rng, seeds, self.rules.proposers)
         for proposal in islice(source, TRIES + 2 * count):
             key = self._key(proposal.candidate)
             if key not in self.seen and len(found) < count:
@@ -185,9 +187,14 @@ class Race(Job):
         return max(left - 1 - turns, 1 if self._limited else 0)
 
     def _finalists(self, count: int) -> list[int]:
-        """The best, among them at least one with a meta graph."""
-        ranked = self.board.ranked()
-        chosen = ranked[:count]
+        """The best, among them at least one with a meta graph and not too many variants of one rival."""
+        ranked, most = self.board.ranked(), max(2, count // 4)
+        chosen: list[int] = []
+        for number in ranked:
+            entry = self.board.entries[number]
+            same = sum(self.board.entries[n].candidate.method.name == entry.candidate.method.name for n in chosen)
+            if len(chosen) < count and (entry.candidate.metagraphs or same < most):
+                chosen.append(number)
         if chosen and not any(self.board.entries[n].has_metagraph for n in chosen):
             drawn = [n for n in ranked if self.board.entries[n].has_metagraph]
             chosen = [*chosen[: count - 1], *drawn[:1]] if drawn else chosen

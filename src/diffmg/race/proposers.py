@@ -63,11 +63,8 @@ def surrogate(space: CandidateSpace, judged: Judged, rng: random.Random) -> Iter
     return (pool[place] for place in np.argsort(-hope, kind="stable"))
 
 
-MIX = ("chance", "evolution", "surrogate", "evolution")
-
-
 def proposals(
-    space: CandidateSpace, judged: Judged, rng: random.Random, seeds: Sequence[Candidate], mix: Sequence[str] = MIX
+    space: CandidateSpace, judged: Judged, rng: random.Random, seeds: Sequence[Candidate], mix: Sequence[str]
 ) -> Iterator[Proposal]:
     """Candidates without end: what is left of the seeds, every second one, and those of the proposers by turns."""
     waiting = iter(seeds)

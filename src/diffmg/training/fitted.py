@@ -29,11 +29,12 @@ class FittedTraining(Job):
     def advance(self) -> Sequence[Epoch]:
         """Fit, then evaluate on validation."""
         self.model.fit(self.problem, self.seed)
-        val_loss, score = (float(x) for x in self.problem.task.evaluate(outputs_of(self.model, self.problem), "val"))
+        outputs, task = outputs_of(self.model, self.problem), self.problem.task
+        val_loss, score = (float(x) for x in task.evaluate(outputs, "val"))
         self.epoch = self.best_epoch = 1
         self.best_score = score
-        self.best_value = -val_loss if self.settings.select == "loss" else score * self.problem.task.sign
-        return [Epoch(1, float("nan"), val_loss, score)]
+        self.best_value = -val_loss if self.settings.select == "loss" else score * task.sign
+        return [Epoch(1, float(task.loss(outputs, "train")), val_loss, score)]
 
     @property
     def best(self) -> dict[str, Tensor]:

@@ -7,11 +7,12 @@ import torch
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import IDENTITY, MetaGraph
+from diffmg.core.settings import Settings
 from diffmg.core.space import SearchSpace
 from diffmg.methods.search.everything import Everything
 from diffmg.methods.search.random import RandomMetaGraph
-from diffmg.nn import EncoderOptions, Model
-from diffmg.nn.model import types_of
+from diffmg.nn import Model
+from diffmg.nn.derived import types_of
 from diffmg.tasks.problem import Problem
 from diffmg.training import Training
 from small_networks import small_classification
@@ -27,7 +28,8 @@ def test_takes_every_candidate_of_every_link_at_once(problem, quick):
 def encoded(problem: Problem, metagraph: MetaGraph, scale: str) -> torch.Tensor:
     """In double precision, after LayerNorm: the sum on each link, or the sum times 1/2, or the average."""
     graph = problem.graph.to(dtype=torch.float64)
-    model = Model(graph, [graph.schema.node_types], 0, EncoderOptions(6, "plain"), 0).double()
+    settings = Settings(dim=6, dropout=0.0)
+    model = Model(graph, [graph.schema.node_types], 0, settings, 0, learned_norm=False).double()
     counts = torch.tensor([len(o) for o in metagraph.operations for _ in o], dtype=torch.float64)
     weights = {"sum": torch.ones_like(counts), "half": torch.full_like(counts, 0.5), "mean": 1 / counts}[scale]
     return model(graph, [metagraph], [weights])[0]
@@ -66,8 +68,7 @@ def test_types_are_checked():
 def test_training_sums_or_averages_the_operations_of_a_link(problem, quick, links):
     found = Everything(depth=2).search(problem, quick, 0).found()
     model = Training(problem, found, replace(quick, links=links), 0).model.eval()
-    options = EncoderOptions(quick.dim, "learned", quick.tanh, quick.dropout)
-    plain = Model(problem.graph, types_of(found), problem.task.outputs, options, 0).eval()
+    plain = Model(problem.graph, types_of(found), problem.task.outputs, quick, 0).eval()
     shares = [torch.tensor([1 / len(o) if links == "mean" else 1.0 for o in m.operations for _ in o]) for m in found]
     for got, wanted in zip(model(problem.graph), plain(problem.graph, found, shares), strict=True):
         torch.testing.assert_close(got, wanted)

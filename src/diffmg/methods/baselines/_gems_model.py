@@ -13,7 +13,7 @@ from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._base import glorot
 from diffmg.methods.baselines._buffers import SparseBuffer
 from diffmg.nn import Affine
-from diffmg.nn.encoder import dropout
+from diffmg.nn.dropout import dropout
 from diffmg.tasks.problem import Problem
 
 

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from diffmg.core.errors import DiffmgError
+from diffmg.methods.baselines import _growing
+from diffmg.methods.baselines._growing import Growth, grow, lightgbm
+from diffmg.methods.baselines._labels import TrainingLabels
+
+GROWTH = Growth(rounds=7, rate=0.2, leaves=6, penalty=0.5)
+LIBRARIES = ["sklearn", "lightgbm"]
+
+
+def table(rows: int, seed: int = 0) -> np.ndarray:
+    """Some values are missing; column 2 has whole numbers."""
+    x = np.random.default_rng(seed).standard_normal((rows, 4)).astype(np.float32)
+    x[:, 2] = x[:, 2].round()
+    x[::7, 0] = np.nan
+    return x
+
+
+def marked(marks: np.ndarray, several: bool) -> TrainingLabels:
+    return TrainingLabels(torch.arange(len(marks)), torch.from_numpy(marks.astype(np.uint8)), several)
+
+
+def classes(x: np.ndarray, count: int) -> np.ndarray:
+    return np.nan_to_num(x[:, 0] + x[:, 1] * x[:, 2]).argsort().argsort() * count // len(x)
+
+
+def sklearn_model() -> HistGradientBoostingClassifier:
+    options = {"max_iter": 7, "learning_rate": 0.2, "max_leaf_nodes": 6, "l2_regularization": 0.5}
+    return HistGradientBoostingClassifier(**options, early_stopping=False, random_state=0)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_probabilities_are_those_of_scikit_learn_on_rows_never_seen(count):
+    x, new = table(200), table(300, 1)
+    new[::5, 1] = np.nan  # missing in a column that was never missing
+    y = classes(x, count)
+    trees = grow(x, marked(np.eye(count)[y], False), "sklearn", GROWTH, 0)
+    wanted = sklearn_model().fit(x, y).predict_proba(new)
+    np.testing.assert_allclose(trees.scores(torch.from_numpy(new)).softmax(dim=1), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_column_without_any_value_is_never_split(library):
+    if library != "sklearn":
+        pytest.importorskip(library)
+    x = table(200)
+    x[:, 3] = np.nan
+    trees = grow(x, marked(np.eye(2)[classes(x, 2)], False), library, GROWTH, 0)
+    asked = trees.feature[trees.left != torch.arange(len(trees.left))]
+    assert len(asked) > 0
+    assert 3 not in asked
+
+
+def test_several_labels_have_a_model_each_and_constant_ones_none():
+    x = table(200)
+    y = classes(x, 2)
+    marks = np.stack([y, np.ones_like(y), 1 - y], axis=1)
+    p = grow(x, marked(marks, True), "sklearn", GROWTH, 0).scores(torch.from_numpy(x)).sigmoid()
+    np.testing.assert_allclose(p[:, 0], sklearn_model().fit(x, y).predict_proba(x)[:, 1], atol=1e-6)
+    np.testing.assert_allclose(p[:, 2], sklearn_model().fit(x, 1 - y).predict_proba(x)[:, 1], atol=1e-6)
+    assert (p[:, 1] > 0.99).all()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("missing", [True, False])
+def test_probabilities_are_those_of_lightgbm(count, missing):
+    library = pytest.importorskip("lightgbm")
+    x, new = table(200), table(300, 1)
+    x = x if missing else np.nan_to_num(x)
+    y = classes(x, count)
+    trees = grow(x, marked(np.eye(count)[y], False), "lightgbm", GROWTH, 0)
+    options = {"n_estimators": 7, "learning_rate": 0.2, "num_leaves": 6, "reg_lambda": 0.5, "verbose": -1}
+    model = library.LGBMClassifier(**options, random_state=0, deterministic=True, force_row_wise=True, n_jobs=1).fit(
+        x, y
+    )
+    wanted = model.booster_.predict(new)
+    found = trees.scores(torch.from_numpy(new)).softmax(dim=1).numpy()
+    np.testing.assert_allclose(found if count > 2 else found[:, 1], wanted, atol=1e-6)
+
+
+def test_without_lightgbm_the_error_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(DiffmgError, match="pip install lightgbm"):
+        lightgbm()
+
+
+def test_trees_that_were_read_wrongly_are_refused(monkeypatch):
+    right = _growing.tree_from_sklearn
+    monkeypatch.setattr(_growing, "tree_from_sklearn", lambda nodes: right(nodes)._replace(value=nodes["value"] * 2))
+    x = table(200)
+    with pytest.raises(DiffmgError, match=r"a difference of .* from sklearn"):
+        grow(x, marked(np.eye(2)[classes(x, 2)], False), "sklearn", GROWTH, 0)
