@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from diffmg.core.candidate import Candidate
-from diffmg.race.executor import Field
+from diffmg.race.field import Field
 from diffmg.race.trial import Outcome, Trial
 
 

@@ -8,12 +8,14 @@ from fake import Fake
 from diffmg.core import DiffmgError, Settings
 from diffmg.core.budget import Budget
 from diffmg.core.candidate import Candidate, OptionSpace
+from diffmg.datasets import load_dataset
 from diffmg.methods._wide import WideSpace
 from diffmg.methods.auto import Auto
 from diffmg.methods.baselines.gcn import GCN
 from diffmg.race.board import Turn
-from diffmg.race.executor import Field, Local
-from diffmg.race.loop import FOLDS, REPEATS, Race, Rules, field_of
+from diffmg.race.executor import Local
+from diffmg.race.field import FOLDS, Field
+from diffmg.race.loop import REPEATS, Race, Rules
 from resuming import assert_same_state, resumed, run
 
 
@@ -23,9 +25,9 @@ def by_rate(candidate: Candidate) -> float:
 
 
 def race_of(problem, budget, value=by_rate, space=None, seed=0, folds=None, batch=4):
-    field = field_of(problem, folds)
+    field = Field.of(problem, folds)
     space = space or WideSpace.of(problem, Settings(), 3, 2)
-    rules = Rules(Budget.parse(budget), seed, batch, 0 if field.folds is None else len(field.folds.tasks))
+    rules = Rules(Budget.parse(budget), seed, batch, field.count)
     race = Race(field, space, rules, Fake(value))
     race.simplifies = False
     return race
@@ -41,9 +43,10 @@ def test_a_budget_of_trainings_is_kept(problem, budget):
 
 
 def test_the_best_are_trained_again_on_folds(classification):
-    race = race_of(classification, 60)
+    race = race_of(classification, 60, folds=FOLDS)
     run(race)
     again = [entry for entry in race.board.entries if len(entry.values) > 1]
+    assert again
     assert all(set(e.values) == {Turn(fold, 0) for fold in range(FOLDS + 1)} for e in again)
     assert len(again) == (60 - race.explored - 1 - FOLDS) // FOLDS
     worst = min(entry.value for entry in again)
@@ -168,9 +171,11 @@ def test_a_finalist_has_a_meta_graph(classification):
 
 
 def test_folds_are_for_small_validation_parts(classification, recommendation):
-    assert len(field_of(classification).folds.tasks) == FOLDS
-    assert field_of(recommendation).folds is None, "pairs have no folds"
-    assert field_of(classification, 0).folds is None
+    larger = load_dataset("academic:400")
+    assert Field.of(larger).count == FOLDS
+    assert Field.of(recommendation).count == 0, "pairs have no folds"
+    assert Field.of(larger, 0).count == 0
+    assert Field.of(classification).count == 0, "too few nodes have a label"
     assert Rules.of(Field(classification), Budget(trainings=3), 0, GCN()).folds == 0
 
 

@@ -120,7 +120,7 @@ def score_table(run: Run) -> Table:
     several = len(run.trained) > 1
     heads = ["score", "validation", "test", *([f"test, mean ± std of {len(run.trained)} trainings"] if several else [])]
     table = Table(*heads, title="scores of the kept model", title_justify="left")
-    for name in run.scores("val"):
+    for name in {**run.scores("val"), **run.scores("test")}:
         row = [name, *(_cell(run.scores(part).get(name)) for part in ("val", "test"))]
         table.add_row(*row, *([f"{run.mean('test', name):.4f} ± {run.std('test', name):.4f}"] if several else []))
     return table

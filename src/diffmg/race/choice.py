@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from diffmg.core import compile_program
 from diffmg.race.board import Board, Entry, Turn
-from diffmg.race.executor import Field
+from diffmg.race.field import Field
 
 TOLERANCE = 0.5
 """Standard errors of a validation score within which the simpler one of two meta graphs is taken."""
@@ -40,7 +40,7 @@ def best_single(board: Board, field: Field) -> Pick:
 
 def complete_candidates(board: Board, field: Field) -> list[int]:
     """Candidates with a model of every fold, best first; none where there are no folds."""
-    count = 0 if field.folds is None else len(field.folds.tasks)
+    count = field.count
     turns = [Turn(0, 0), *(Turn(fold, 0) for fold in range(1, count + 1))]
     return [n for n in board.ranked(least=len(turns)) if count and all((n, turn) in board.models for turn in turns)]
 

@@ -9,7 +9,7 @@ import torch
 
 from diffmg.core.run import Evidence, Finalist
 from diffmg.race.board import Board
-from diffmg.race.executor import Field
+from diffmg.race.field import Field
 from diffmg.race.result import Chosen
 
 SHUFFLES = 200

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
 
-from diffmg.core.task import Folds
 from diffmg.engine.backend import Backend
+from diffmg.race.field import Field
 from diffmg.race.trial import Outcome, Trial, train
-from diffmg.tasks.problem import Problem
-
-
-@dataclass(frozen=True)
-class Field:
-    """A problem, and its task on every fold."""
-
-    problem: Problem
-    folds: Folds | None = None
-
-    def on(self, fold: int) -> Problem:
-        """The problem on a fold; 0 for the task's own split."""
-        if fold == 0 or self.folds is None:
-            return self.problem
-        return replace(self.problem, task=self.folds.tasks[fold - 1])
 
 
 class Executor(Protocol):

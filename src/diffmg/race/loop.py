@@ -18,18 +18,15 @@ from diffmg.core.candidate import Candidate, CandidateSpace
 from diffmg.engine.backend import Backend
 from diffmg.race.board import Board, Turn, turns_of
 from diffmg.race.choice import best_single, tolerance
-from diffmg.race.executor import Executor, Field
+from diffmg.race.executor import Executor
+from diffmg.race.field import Field
 from diffmg.race.proposers import Proposal, proposals
 from diffmg.race.simplify import simpler_candidate
 from diffmg.race.trial import Trial
-from diffmg.tasks.problem import Problem
 from diffmg.training.job import Epoch, Job
 
 BATCH = {False: 4, True: 24}
 """Trials of a batch, on a CPU and on a card: part of the plan, so the result does not depend on the number of cores."""
-FOLDS = 5
-FEW = 2000
-"""Validation parts with fewer examples than this are judged on folds too."""
 REPEATS = 2
 """Further seeds of a finalist where there are no folds."""
 EXPLORE = {True: 0.6, False: 0.75}
@@ -52,8 +49,7 @@ class Rules:
     def of(cls, field: Field, budget: Budget, seed: int, method: Method) -> Rules:
         """The rules for a method on a problem."""
         accelerated = Backend.of(field.problem.graph).accelerated
-        folds = 0 if field.folds is None else len(field.folds.tasks)
-        return cls(budget, seed, BATCH[accelerated], folds, method.proposers)
+        return cls(budget, seed, BATCH[accelerated], field.count, method.proposers)
 
     @property
     def share(self) -> float:
@@ -257,10 +253,3 @@ class Race(Job):
         self.explored, self.again, self.limit = numbers["explored"], numbers["again"], numbers["limit"]
         self.simplifies = numbers["simplifies"]
         self.seen = {self._key(entry.candidate) for entry in self.board.entries}
-
-
-def field_of(problem: Problem, folds: int | None = None, seed: int = 0) -> Field:
-    """The problem with folds where its validation part is small and its task has folds."""
-    task = problem.task
-    count = FOLDS if folds is None and task.size("val") < FEW else folds or 0
-    return Field(problem, task.folds(count, seed) if count else None)

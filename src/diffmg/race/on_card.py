@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diffmg.core import DiffmgError, MetaGraph, derive_seed
-from diffmg.race.executor import Field
+from diffmg.race.field import Field
 from diffmg.race.trial import Outcome, Trial, failure, outcome_of
 from diffmg.tasks.problem import Problem
 from diffmg.training.fitted import AnyTraining, training_of

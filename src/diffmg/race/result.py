@@ -12,7 +12,7 @@ from diffmg.core.run import Share
 from diffmg.race.board import Board, Turn
 from diffmg.race.choice import Pick, best_single, complete_candidates
 from diffmg.race.ensemble import choose_ensemble
-from diffmg.race.executor import Field
+from diffmg.race.field import Field
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -98,7 +99,8 @@ class RunFolder:
         path = self.path / HISTORY
         try:
             with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"phase": phase, **asdict(record)}) + "\n")
+                values = {name: v if math.isfinite(v) else None for name, v in asdict(record).items()}
+                file.write(json.dumps({"phase": phase, **values}) + "\n")
         except OSError as error:
             raise cannot_write(path, error) from error
 

@@ -15,8 +15,9 @@ from diffmg.methods.ensemble import Ensemble, EnsembleNetwork, Joined, Member
 from diffmg.race.board import Board
 from diffmg.race.choice import Pick
 from diffmg.race.evidence import evidence_of
-from diffmg.race.executor import Executor, Field, Local
-from diffmg.race.loop import Race, Rules, field_of
+from diffmg.race.executor import Executor, Local
+from diffmg.race.field import Field
+from diffmg.race.loop import Race, Rules
 from diffmg.race.probe import explore_epochs
 from diffmg.race.result import Chosen, choose
 from diffmg.race.trial import Trial
@@ -46,7 +47,7 @@ class Racing:
         assert plan.budget is not None, "a race has a budget"
         self.plan, self.problem, self.store, self.watch = plan, problem, store, watch
         self.executor: Executor = executor or Local()
-        self.field = field_of(problem, seed=plan.seed)
+        self.field = Field.of(problem, seed=plan.seed)
         space = method.space(problem, plan.settings)
         self.race = Race(self.field, space, Rules.of(self.field, plan.budget, plan.seed, method), self.executor)
 
@@ -116,8 +117,7 @@ class Racing:
         return network
 
     def _ensemble(self, members: Members) -> Ensemble:
-        folds = 0 if self.field.folds is None else len(self.field.folds.tasks)
-        used = folds if any(m.fold for m, _ in members) else 0
+        used = self.field.count if any(m.fold for m, _ in members) else 0
         return Ensemble(tuple(m for m, _ in members), used, self.plan.seed if used else 0)
 
     def _model(self, members: Members, run: Run) -> Model:

@@ -47,11 +47,10 @@ def _test(run: Run, *, single: bool = False) -> str:
 def _finalists(run: Run, found: Evidence) -> list[str]:
     if not found.finalists:
         return []
-    lines = [f"finalists, by validation {run.metric} (mean ± standard deviation of their trainings):"]
-    for finalist in found.finalists[:SHOWN]:
-        lines.append(f"  {finalist.mean:.4f} ± {finalist.std:.4f} ({finalist.trainings})  {finalist.described}")
+    head = f"finalists, by validation {run.metric} (mean ± standard deviation of their trainings):"
+    lines = [f"  {f.mean:.4f} ± {f.std:.4f} ({f.trainings})  {f.described}" for f in found.finalists[:SHOWN]]
     hidden = len(found.finalists) - SHOWN
-    return [*lines, *([f"  and {hidden} more"] if hidden > 0 else [])]
+    return [head, *lines, *([f"  and {hidden} more"] if hidden > 0 else [])]
 
 
 def _doubts(run: Run, found: Evidence) -> list[str]:

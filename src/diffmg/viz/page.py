@@ -8,6 +8,7 @@ from diffmg.core import MetaGraph, Run, read_history, read_run
 from diffmg.core.files import write_text
 from diffmg.viz._base import draw_all
 from diffmg.viz.curves import curves_svg
+from diffmg.viz.evidence import words_of
 
 REPORT = "report.html"
 STYLE = """
@@ -38,6 +39,7 @@ def page(run: Run, folder: Path) -> str:
         f'<p class="note">{escape(_what_was_done(run))}</p>',
         *_section("Scores", _scores(run)),
         *_section("Meta graph", draw_all(run.metagraphs, "svg") if run.metagraphs else ""),
+        *_section("Search", _race(run)),
         *_section("Candidates", _candidates(run)),
         *_section("Learning curves", _curves(run, folder)),
         *_section("Provenance", _provenance(run)),
@@ -60,7 +62,7 @@ def _section(title: str, body: str) -> list[str]:
 def _scores(run: Run) -> str:
     """Scores of the kept model and, for several trainings, their mean."""
     several, rows = len(run.trained) > 1, []
-    for name in run.scores("val"):
+    for name in {**run.scores("val"), **run.scores("test")}:
         row = [name, *(_number(run.scores(part).get(name)) for part in ("val", "test"))]
         mean = f"{run.mean('test', name):.4f} ± {run.std('test', name):.4f}" if run.values("test", name) else "none"
         rows.append(row + ([mean] if several else []))
@@ -82,6 +84,21 @@ def _candidates(run: Run) -> str:
     return table(["search seed", f"validation {run.metric}", "longest meta paths"], rows)
 
 
+def _race(run: Run) -> str:
+    """What a race tried, in words, and its finalists."""
+    found = run.evidence
+    if found is None:
+        return ""
+    lines = "".join(f"<p>{escape(line)}</p>" for line in words_of(run) if not line.startswith(("  ", "finalists")))
+    shares = {s.candidate: f"{s.share:.0%}" for s in found.shares}
+    rows = [
+        [f"{f.mean:.4f} ± {f.std:.4f}", str(f.trainings), shares.get(f.candidate, ""), f.described]
+        for f in found.finalists
+    ]
+    heads = [f"validation {run.metric}", "trainings", "share in the ensemble", "finalist"]
+    return lines + (table(heads, rows) if rows else "")
+
+
 def _paths(metagraphs: Sequence[MetaGraph]) -> str:
     texts = []
     for metagraph in metagraphs:
@@ -93,8 +110,9 @@ def _paths(metagraphs: Sequence[MetaGraph]) -> str:
 def _curves(run: Run, folder: Path) -> str:
     curves: dict[str, list[tuple[float, float]]] = {}
     for record in read_history(folder):
-        curves.setdefault(record["phase"], []).append((record["epoch"], record["val_score"]))
-    return curves_svg(curves, "epoch", f"validation {run.metric}")
+        if record["val_score"] is not None:
+            curves.setdefault(record["phase"], []).append((record["epoch"], record["val_score"]))
+    return curves_svg(curves, "epoch" if run.evidence is None else "trainings", f"validation {run.metric}")
 
 
 def _provenance(run: Run) -> str:
