@@ -11,7 +11,7 @@ import torch
 from benchmarks.measure import synchronise
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.program import compile_program
-from diffmg.nn.model import types_of
+from diffmg.nn.derived import types_of
 from diffmg.tasks.problem import Problem
 
 PASSES = 3

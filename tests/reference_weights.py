@@ -37,7 +37,7 @@ def tower_values(encoder: Encoder, tower: Tower, what: Callable[[Tensor], Tensor
     found = dict(_linear("shared", tower.shared, what))
     for number, node_type in enumerate(encoder.node_types):
         found |= _linear(f"projections.{number}", tower.projections[places.index(node_type)], what)
-    return found | {f"norm.{name}": what(p) for name, p in tower.norm.named_parameters()}
+    return found | {f"readout.norm.{name}": what(p) for name, p in tower.norm.named_parameters()}
 
 
 def model_values(ours: Model, theirs: Towers, what: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:

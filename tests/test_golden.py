@@ -16,7 +16,7 @@ from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text(encoding="utf-8"))
-SETTINGS = {"dim": 8, "max_epochs": 3}
+SETTINGS = {"dim": 8, "max_epochs": 3, "lr": 0.01, "weight_decay": 0.001}
 SHORT = {"epochs": 3, "search_seeds": 1}
 
 

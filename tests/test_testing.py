@@ -15,7 +15,7 @@ from diffmg.core.settings import Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._base import Baseline
-from diffmg.nn.encoder import dropout
+from diffmg.nn.dropout import dropout
 from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
 from diffmg.testing import CHECKS, problems

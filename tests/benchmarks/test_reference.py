@@ -17,7 +17,7 @@ from diffmg.datasets import load_dataset
 from diffmg.engine.randomness import generator
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.search.random import RandomMetaGraph
-from diffmg.nn import Encoder, EncoderOptions
+from diffmg.nn import Encoder
 from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
 from diffmg.training import Training
@@ -66,9 +66,10 @@ def test_a_tower_is_the_encoder_on_any_network(world, data, norm, tanh, weighted
     """Outputs, and gradients of every parameter and every weight."""
     graph, metagraph = world.graph(), data.draw(metagraphs(world.schema))
     assume(compile_program(metagraph).steps)
-    encoder = Encoder(graph, graph.schema.node_types, EncoderOptions(4, norm, tanh), generator("cpu", 0)).double()
-    settings = Settings(dim=4, layer_norm=norm != "off", tanh=tanh, dropout=0.0)
-    tower = Tower(in_double(graph), metagraph.target, settings, learned_scale=norm == "learned").double()
+    settings, learned = Settings(dim=4, layer_norm=norm != "off", tanh=tanh, dropout=0.0), norm == "learned"
+    types, draw = graph.schema.node_types, generator("cpu", 0)
+    encoder = Encoder(graph, types, settings, draw, learned_norm=learned).double()
+    tower = Tower(in_double(graph), metagraph.target, settings, learned_scale=learned).double()
     copy_tower(encoder, tower)
     start = torch.linspace(0.3, 1.0, len(metagraph.choices), dtype=torch.float64)
     weights = [start.clone().requires_grad_() for _ in range(2)]
@@ -94,7 +95,7 @@ def test_an_evaluation_and_its_gradients_are_ours(problem, settings, seed):
     assert seen["val_loss"] == pytest.approx(float(task.loss(outputs, "val")), rel=1e-5)
     assert seen["val_score"] == pytest.approx(float(task.scores(outputs, "val")[task.metric]), rel=1e-5)
     model.train()
-    task.loss(model(graph, found), "train").backward()
+    task.loss(model(graph), "train").backward()
     loss_of(live, "train").backward()
     torch.testing.assert_close(model_values(model, live.model, gradient), gradients(model), **CLOSE)
 

@@ -17,8 +17,8 @@ VP, PA, AP = Relation("venue", "vp", "paper"), Relation("paper", "pa", "author")
 PATH = MetaGraph.of("author", {Link(1, 0): VP, Link(2, 0): EMPTY, Link(2, 1): PA})
 
 
-def every_cell(metagraph: MetaGraph, graph: HeteroGraph, inputs: dict[str, Tensor], weights: Tensor) -> Tensor:
-    """The target's last state with all (state, type) computed, one product per message."""
+def every_cell(metagraph: MetaGraph, graph: HeteroGraph, inputs: dict[str, Tensor], weights: Tensor) -> list[Tensor]:
+    """The target's states 1 to K with all (state, type) computed, one product per message."""
     cells = {(0, t): h for t, h in inputs.items()}
     for k in range(1, metagraph.depth + 1):
         for t in inputs:
@@ -32,7 +32,7 @@ def every_cell(metagraph: MetaGraph, graph: HeteroGraph, inputs: dict[str, Tenso
                     sent = step.matrix.forward.to_dense() @ cells[link.i, operation.source]
                     own = sent if step.keep is None else sent + step.keep * own
                 cells[k, t] = cells[k, t] + weight * own
-    return cells[metagraph.depth, metagraph.target]
+    return [cells[k, metagraph.target] for k in range(1, metagraph.depth + 1)]
 
 
 def random_inputs(world: World) -> dict[str, Tensor]:
@@ -40,14 +40,17 @@ def random_inputs(world: World) -> dict[str, Tensor]:
     return {t: torch.randn(n, 3, generator=draw, dtype=torch.float64) for t, n in world.num_nodes.items()}
 
 
-@given(st.data(), worlds())
-def test_pruning_and_sharing_do_not_change_the_result(data, world):
+@given(st.data(), worlds(), st.booleans())
+def test_pruning_and_sharing_do_not_change_the_result(data, world, every_state):
     metagraph = data.draw(metagraphs(world.schema))
     graph, inputs = world.graph().to(dtype=torch.float64), random_inputs(world)
     weights = torch.rand(len(metagraph.choices), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    got = evaluate(compile_program(metagraph), graph, inputs, weights)
-    wanted = every_cell(metagraph, graph, inputs, weights)
-    torch.testing.assert_close(torch.zeros_like(wanted) if got is None else got, wanted)
+    program = compile_program(metagraph, every_state=every_state)
+    wanted = every_cell(metagraph, graph, inputs, weights)[0 if every_state else -1 :]
+    if program.steps:
+        torch.testing.assert_close(list(evaluate(program, graph, inputs, weights)), wanted)
+    else:
+        assert not any(state.any() for state in wanted)
 
 
 @given(st.data(), worlds())
@@ -89,6 +92,18 @@ def test_every_step_is_read_later_or_is_the_target(data, schema):
 
 
 @given(st.data(), schemas())
+def test_every_state_adds_steps_and_changes_none(data, schema):
+    metagraph = data.draw(metagraphs(schema))
+    last, every = (compile_program(metagraph, every_state=x) for x in (False, True))
+    assert set(last.steps) <= set(every.steps)
+    assert last.outputs == (last.target,)
+    assert every.outputs == tuple(Cell(k, metagraph.target) for k in range(1, metagraph.depth + 1))
+    for k, output in enumerate(every.outputs, start=1):
+        assert (output in {step.cell for step in every.steps}) == bool(compile_program(_cut(metagraph, output)).steps)
+        assert set(compile_program(_cut(metagraph, output)).steps) <= set(every.steps), k
+
+
+@given(st.data(), schemas())
 def test_messages_along_one_relation_into_one_cell_share_a_product(data, schema):
     for step in compile_program(data.draw(metagraphs(schema))).steps:
         relations = [product.relation for product in step.products]
@@ -122,10 +137,10 @@ def test_programs_are_cached_by_value():
     assert compile_program(again) is compile_program(PATH)
 
 
-@given(st.data(), schemas())
-def test_a_cell_is_given_up_after_its_last_read(data, schema):
-    """Not earlier, and each just once; the target is never read."""
-    program = compile_program(data.draw(metagraphs(schema)))
+@given(st.data(), schemas(), st.booleans())
+def test_a_cell_is_given_up_after_its_last_read(data, schema, every_state):
+    """Not earlier, and each just once; what is read out is never given up."""
+    program = compile_program(data.draw(metagraphs(schema)), every_state=every_state)
     assert len(program.last_reads) == len(program.steps)
     given_up: set[Cell] = set()
     for step, done_with in zip(program.steps, program.last_reads, strict=True):
@@ -133,5 +148,4 @@ def test_a_cell_is_given_up_after_its_last_read(data, schema):
         assert not given_up & set(done_with)
         assert set(done_with) <= set(sources(step))
         given_up |= set(done_with)
-    assert given_up == {cell for step in program.steps for cell in sources(step)}
-    assert program.target not in given_up
+    assert given_up == {cell for step in program.steps for cell in sources(step)} - set(program.outputs)

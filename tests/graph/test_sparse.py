@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffmg.graph.sparse import FixedMatrix, row_normalised, symmetric_normalised, to_torch
+from diffmg.graph.sparse import FixedMatrix, symmetric_normalised, to_torch
 
 
 def random_matrix(rows: int, columns: int, seed: int) -> sp.csr_matrix:
@@ -86,13 +86,6 @@ def test_unsorted_and_repeated_entries_add_up():
     assert torch.autograd.gradcheck(lambda x: fixed @ x, x)
 
 
-@given(matrices)
-def test_rows_and_own_share_sum_to_one(matrix):
-    neighbours, share = row_normalised(matrix)
-    np.testing.assert_allclose(neighbours.toarray().sum(axis=1) + share, 1)
-    np.testing.assert_allclose(neighbours.toarray() / share[:, None], matrix.toarray())
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_symmetric_normalisation_by_its_formula(seed):
     half = random_matrix(5, 5, seed)
@@ -104,4 +97,3 @@ def test_symmetric_normalisation_by_its_formula(seed):
 
 def test_a_lone_node_keeps_itself():
     np.testing.assert_array_equal(symmetric_normalised(sp.csr_matrix((2, 2))).toarray(), np.eye(2))
-    np.testing.assert_array_equal(row_normalised(sp.csr_matrix((2, 3)))[1], [1, 1])

@@ -28,7 +28,7 @@ COLUMNS = [1, 3, 5, 64]
 
 @dataclass(frozen=True)
 class Found:
-    """Output and gradients of one evaluation."""
+    """Outputs (states, n, D) and gradients of one evaluation."""
 
     out: Tensor
     states: dict[str, Tensor]
@@ -53,12 +53,13 @@ def cotangent(shape: torch.Size) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 
 
-def found(world: World, metagraph: MetaGraph, *, weighted: bool, **switches) -> Found:
-    program, graph = compile_program(metagraph), engine_graph(world, **switches)
+def found(world: World, metagraph: MetaGraph, *, weighted: bool, every_state: bool = False, **switches) -> Found:
+    program, graph = compile_program(metagraph, every_state=every_state), engine_graph(world, **switches)
     inputs = {t: states_of(world)[t].requires_grad_() for t in program.inputs}
     weights = weights_of(metagraph).requires_grad_() if weighted else None
-    out = evaluate(program, graph, inputs, weights)
-    (out * cotangent(out.shape)).sum().backward()
+    out = torch.stack(evaluate(program, graph, inputs, weights))
+    if out.requires_grad:
+        (out * cotangent(out.shape)).sum().backward()
     return Found(out.detach(), {t: h.grad for t, h in inputs.items()}, None if weights is None else weights.grad)
 
 
@@ -70,14 +71,15 @@ def assert_same(one: Found, other: Found) -> None:
         torch.testing.assert_close(one.weights, other.weights)
 
 
-def dense(world: World, metagraph: MetaGraph, *, weighted: bool) -> Found:
+def dense(world: World, metagraph: MetaGraph, *, weighted: bool, every_state: bool = False) -> Found:
     """The same from dense N×N matrices."""
     inputs = {t: h.requires_grad_() for t, h in states_of(world).items()}
     weights = weights_of(metagraph).requires_grad_() if weighted else None
-    last = oracle.last_state(world, metagraph, torch.cat(list(inputs.values())), weights)
-    out = last[oracle.rows_of(world, metagraph.target)]
+    states = oracle.all_states(world, metagraph, torch.cat(list(inputs.values())), weights)
+    rows = oracle.rows_of(world, metagraph.target)
+    out = torch.stack([h[rows] for h in states[1 if every_state else -1 :]])
     (out * cotangent(out.shape)).sum().backward()
-    read = compile_program(metagraph).inputs
+    read = compile_program(metagraph, every_state=every_state).inputs
     assert all(not h.grad.any() for t, h in inputs.items() if t not in read)
     return Found(out.detach(), {t: inputs[t].grad for t in read}, None if weights is None else weights.grad)
 
@@ -101,17 +103,19 @@ def test_output_and_gradients_are_those_of_the_dense_matrices(poisoned, name, we
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data(), worlds(), st.booleans(), st.sampled_from([0, 2]))
-def test_any_network_and_any_meta_graph(poisoned, data, world, weighted, columns):
+@given(st.data(), worlds(), st.booleans(), st.booleans(), st.sampled_from([0, 2]))
+def test_any_network_and_any_meta_graph(poisoned, data, world, weighted, every_state, columns):
     metagraph = data.draw(metagraphs(world.schema))
-    if compile_program(metagraph).steps:
-        got = found(world, metagraph, weighted=weighted, columns=columns)
-        assert_near(got, dense(world, metagraph, weighted=weighted))
+    if compile_program(metagraph, every_state=every_state).steps:
+        got = found(world, metagraph, weighted=weighted, every_state=every_state, columns=columns)
+        assert_near(got, dense(world, metagraph, weighted=weighted, every_state=every_state))
 
 
-def test_a_target_that_nothing_reaches_has_no_state():
-    (nothing,) = METAGRAPHS["nothing at all"]
-    assert evaluate(compile_program(nothing), small_world().graph(), {}) is None
+def test_a_state_that_nothing_reaches_is_zero():
+    (metagraph,) = METAGRAPHS["a state that nothing reaches"]
+    first, last = found(small_world(), metagraph, weighted=False, every_state=True).out
+    assert not first.any()
+    assert torch.equal(last, states_of(small_world())["b"])
 
 
 @pytest.mark.parametrize(
@@ -124,10 +128,10 @@ def test_gradients_go_to_what_wants_them(wanting, weights_want):
     wanted = dense(world, DEEP, weighted=weights_want is not None)
     inputs = {t: h.requires_grad_(t in wanting) for t, h in states_of(world).items()}
     weights = None if weights_want is None else weights_of(DEEP).requires_grad_(weights_want)
-    out = evaluate(program, engine_graph(world), inputs, weights)
+    (out,) = evaluate(program, engine_graph(world), inputs, weights)
     assert out.requires_grad == bool(wanting or weights_want)
     if out.requires_grad:
-        (out * cotangent(out.shape)).sum().backward()
+        (out * cotangent(out.shape[-2:])).sum().backward()
     for node_type, h in inputs.items():
         assert (h.grad is not None) == (node_type in wanting)
         if h.grad is not None:
@@ -136,25 +140,40 @@ def test_gradients_go_to_what_wants_them(wanting, weights_want):
         torch.testing.assert_close(weights.grad, wanted.weights, rtol=0, atol=1e-4)
 
 
-def test_what_is_given_is_not_written_over():
-    """Sums are made in place, but never in the states, the weights or the incoming gradient."""
+@pytest.mark.parametrize("every_state", [False, True], ids=["last", "all"])
+def test_what_is_given_is_not_written_over(every_state):
+    """Sums are made in place, but never in the states, the weights or the incoming gradients."""
     world = small_world()
     inputs = {t: h.requires_grad_() for t, h in states_of(world).items()}
     weights = weights_of(DEEP).requires_grad_()
-    out = evaluate(compile_program(DEEP), engine_graph(world), inputs, weights)
-    end = cotangent(out.shape)
-    first = torch.autograd.grad(out, [*inputs.values(), weights], end, retain_graph=True)
-    second = torch.autograd.grad(out, [*inputs.values(), weights], end)
+    out = evaluate(compile_program(DEEP, every_state=every_state), engine_graph(world), inputs, weights)
+    before, ends = [z.detach().clone() for z in out], [cotangent(z.shape) for z in out]
+    first = torch.autograd.grad(out, [*inputs.values(), weights], ends, retain_graph=True)
+    second = torch.autograd.grad(out, [*inputs.values(), weights], ends)
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert torch.equal(end, cotangent(out.shape))
+    assert all(torch.equal(end, cotangent(end.shape)) for end in ends)
+    assert all(torch.equal(a, b) for a, b in zip(out, before, strict=True))
     assert all(torch.equal(h, states_of(world)[t]) for t, h in inputs.items())
     assert torch.equal(weights, weights_of(DEEP))
+
+
+@pytest.mark.parametrize("read", [0, 1, 2])
+def test_a_gradient_may_come_from_some_states_only(read):
+    world, weights = small_world(), weights_of(DEEP)
+    inputs = {t: h.requires_grad_() for t, h in states_of(world).items()}
+    out = evaluate(compile_program(DEEP, every_state=True), engine_graph(world), inputs, weights)
+    got = torch.autograd.grad((out[read] * cotangent(out[read].shape)).sum(), list(inputs.values()), allow_unused=True)
+    states = oracle.all_states(world, DEEP, torch.cat(list(inputs.values())), weights)
+    z = states[read + 1][oracle.rows_of(world, "b")]
+    wanted = torch.autograd.grad((z * cotangent(z.shape)).sum(), list(inputs.values()), allow_unused=True)
+    for g, w in zip(got, wanted, strict=True):
+        torch.testing.assert_close(g, torch.zeros_like(g) if w is None else w, rtol=0, atol=1e-5)
 
 
 def test_a_state_that_only_passes_is_a_copy():
     world, metagraph = small_world(), MetaGraph("b", ((IDENTITY,),))
     inputs = states_of(world)
-    out = evaluate(compile_program(metagraph), engine_graph(world), {"b": inputs["b"]})
+    (out,) = evaluate(compile_program(metagraph), engine_graph(world), {"b": inputs["b"]})
     assert torch.equal(out, inputs["b"])
     out.zero_()
     assert inputs["b"].any()
@@ -241,7 +260,7 @@ def in_half(operations: tuple[tuple, ...], target: str = "b") -> tuple[Tensor, M
     world = small_world()
     states, graph = states_of(world, torch.float32), engine_graph(world, torch.float32, storage="bfloat16")
     program = compile_program(MetaGraph(target, operations))
-    return evaluate(program, graph, {t: states[t] for t in program.inputs}), states, graph
+    return evaluate(program, graph, {t: states[t] for t in program.inputs})[0], states, graph
 
 
 def test_a_state_is_rounded_when_it_is_kept():

@@ -16,6 +16,8 @@ SPARE = 0.9
 """The share of free memory that may be used."""
 WORKSPACES = 2**28
 """Bytes that libraries reserve on a GPU as workspaces of the streams in use."""
+FUSED = {"last": 0, "mean": 2, "concat": 6, "attention": 12}
+"""By how the target's states are fused, the copies of each of them that a training holds."""
 COLUMNS = (0, 32, 16, 8, 4)
 """Numbers of columns at a time to try, fastest first; 0 is all."""
 
@@ -48,12 +50,13 @@ def needs(problem: Problem, settings: Settings, depth: int, device: torch.device
     states = 2 * depth if search else depth + 1
     return Needs(
         {
-            "network": _network(graph, backend),
+            "network": _network(graph, backend, 1 if search or _as_in_the_paper(settings) else 2),
             "parameters, gradients and moments": weights * (4 if search else 6),
             "state 0 and its gradient": state * (4 if search else 6),
             "other states": states * state * backend.state_bytes // 4 * columns // settings.dim,
             "outputs and scores": _outputs(problem.task, graph, settings.dim),
         }
+        | ({} if search or settings.states == "last" else {"fused states": _fused(problem, settings, depth)})
         | ({"the library's workspaces": WORKSPACES} if backend.accelerated else {})
     )
 
@@ -91,9 +94,17 @@ def in_words(size: int) -> str:
     return f"{size / 1e3:.1f} kB"
 
 
-def _network(graph: HeteroGraph, backend: Backend) -> int:
-    """Bytes of both directions of every relation, twice where the fused kernels keep a copy, and of the features."""
-    copies = 2 if backend.accelerated and graph.engine.fused else 1
+def _as_in_the_paper(settings: Settings) -> bool:
+    """Whether messages are aggregated by the network's own matrices."""
+    return settings.aggregate == "paper" and settings.self_loops
+
+
+def _network(graph: HeteroGraph, backend: Backend, copies: int = 1) -> int:
+    """Bytes of both directions of every relation, twice where the fused kernels keep a copy, and of the features.
+
+    `copies`: 2 where other matrices than the network's own are used.
+    """
+    copies *= 2 if backend.accelerated and graph.engine.fused else 1
     matrices = [p.matrix for p in graph.propagation.values()]
     features = [_both_ways(x) if isinstance(x, FixedMatrix) else 4 * x.numel() for x in graph.features.values()]
     return copies * sum(map(_both_ways, matrices)) + sum(features)
@@ -102,6 +113,12 @@ def _network(graph: HeteroGraph, backend: Backend) -> int:
 def _both_ways(matrix: FixedMatrix) -> int:
     """Bytes of a matrix and its transpose: indices, values and row pointers."""
     return 2 * 8 * matrix.forward.values().numel() + 4 * sum(matrix.shape)
+
+
+def _fused(problem: Problem, settings: Settings, depth: int) -> int:
+    """Bytes of the target rows of all states while they are projected and fused."""
+    rows = sum(problem.graph.num_nodes[t] for t in problem.task.target_types)
+    return 4 * rows * settings.dim * (depth + 1) * FUSED[settings.states]
 
 
 def _outputs(task: Task, graph: HeteroGraph, dim: int) -> int:

@@ -46,7 +46,8 @@ class DerivedModel(Model):
             self.biases = nn.ParameterList(torch.zeros(n, 1, device=graph.device) for n in sizes)
         if settings.label_inputs and labels is not None:
             aggregated = self._aggregated(graph)
-            self.labels = LabelInputs(aggregated, self.programs[0], labels, settings.dim, self._shares()[0], seed)
+            weights = self.choice_weights()[0]
+            self.labels = LabelInputs(aggregated, self.programs[0], labels, settings.dim, weights, seed)
 
     @property
     def plain(self) -> bool:

@@ -73,7 +73,7 @@ class Encoder(nn.Module):
         target = program.target.node_type
         wanted = {*program.inputs, *([target] if self.readout.needs_first else [])}
         inputs = {t: self.first_state(graph, t, generator) for t in sorted(wanted)}
-        nothing = (graph.zeros(target, self.settings.dim),)
+        nothing = (graph.zeros(target, self.settings.dim),) * len(program.outputs)
         states = evaluate(program, graph, inputs, weights) if program.steps else nothing
         z: Tensor = self.readout(states, inputs.get(target), generator)
         return z

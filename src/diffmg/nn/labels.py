@@ -6,7 +6,6 @@ from torch import Tensor, nn
 from diffmg.core import Program
 from diffmg.engine.randomness import generator
 from diffmg.graph.network import HeteroGraph
-from diffmg.nn.affine import Affine
 from diffmg.nn.propagation import evaluate
 
 COLUMNS = 64
@@ -27,8 +26,9 @@ class LabelInputs(nn.Module):
     ) -> None:
         """`labels`: (n, classes) of the program's target type, zero rows for nodes whose label is not known."""
         super().__init__()
-        self.map = Affine(labels.shape[1], dim, generator("cpu", seed, "labels"))
-        self.map.bias.requires_grad_(False).zero_()
+        bound = labels.shape[1] ** -0.5
+        draw = generator("cpu", seed, "labels")
+        self.map = nn.Parameter(torch.empty(labels.shape[1], dim).uniform_(-bound, bound, generator=draw))
         known = labels.abs().sum(dim=1).nonzero().flatten()
         self.register_buffer("labels", labels, persistent=False)
         self.register_buffer("shares", own_shares(program, graph, known, weights), persistent=False)
@@ -36,7 +36,7 @@ class LabelInputs(nn.Module):
 
     def forward(self) -> Tensor:
         """What is added to state 0, (n, dim)."""
-        return self.labels @ self.map.weight
+        return self.labels @ self.map
 
     def without_own(self, states: tuple[Tensor, ...], first: Tensor | None) -> tuple[tuple[Tensor, ...], Tensor | None]:
         """The states, and state 0, without what each node's own label adds to them."""

@@ -20,6 +20,11 @@ class MetaGraphMethod(Method):
         """Also require a task that the settings' switches have a meaning for."""
         super().check(problem, settings)
         pairs = len(problem.task.target_types) == 2
+        if settings.label_inputs and problem.graph.engine.storage != "float32":
+            raise DiffmgError(
+                "`label_inputs` needs states in float32, or a node could hear its own label by rounding, "
+                f"but got storage={problem.graph.engine.storage!r}; leave one of the two out"
+            )
         meaning = {"label_inputs": problem.task.known_labels() is not None, "biases": pairs, "shared_tables": pairs}
         for name, holds in meaning.items():
             if getattr(settings, name) and not holds:
