@@ -99,6 +99,10 @@ class Task(ABC):
         """The factor that makes one model's votes comparable with another's."""
         return 1.0
 
+    def vote_calibration(self, votes: Tensor, part: Part) -> float:  # noqa: ARG002
+        """The factor that makes averaged votes as sure as they should be."""
+        return 1.0
+
     def blend(self, outputs: Sequence[tuple[Tensor, ...]], weights: Sequence[float]) -> tuple[Tensor, ...]:
         """The outputs of an ensemble: their votes are the weighted sum of its members' votes."""
         return tuple(

@@ -70,7 +70,8 @@ def _by_models(board: Board, field: Field) -> tuple[tuple[Pick, ...], float, Ten
 
     shares = choose_ensemble(votes, score)
     mean = torch.stack([votes[n] * share for n, share in shares.items()]).sum(dim=0)
-    members = [Pick(*keys[n], share * scales[n]) for n, share in shares.items()]
+    sureness = task.vote_calibration(mean, "val")
+    members = [Pick(*keys[n], share * scales[n] * sureness) for n, share in shares.items()]
     return tuple(members), board.sign * score(mean), mean
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 import torch
 import torch.nn.functional as F  # noqa: N812
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from diffmg.core import PARTS, TASKS, Bounds, DiffmgError, Part, Task, TaskSpec, unknown
@@ -257,6 +259,12 @@ class Recommendation(Task):
     def vote_scale(self, votes: Tensor) -> float:
         """One over the standard deviation of the scores."""
         return 1 / max(float(votes.std()), 1e-12)
+
+    def vote_calibration(self, votes: Tensor, part: Part) -> float:
+        """The factor with the lowest loss, so that probabilities mean what those of one model mean."""
+        labelled = self.parts[part]
+        found = minimize_scalar(lambda x: float(_loss(labelled, math.exp(x) * votes)), bounds=(-4, 6), method="bounded")
+        return math.exp(found.x)
 
     def blend(self, outputs: Sequence[tuple[Tensor, ...]], weights: Sequence[float]) -> tuple[Tensor, ...]:
         """A weighted sum of dot products is the dot product of the vectors side by side, one end weighted."""
