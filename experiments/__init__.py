@@ -11,11 +11,14 @@ TABLES = {
     "curves": "Validation AUC against training time, for DiffMG, HGT and GCN.",
     "architectures": "The meta graphs that a search finds, beside the authors'.",
     "pipelines": "Test scores of whole pipelines, searches included, from several seeds.",
+    "search": "Whole pipelines by real training: one configuration for all six networks, rivals with the same budget.",
     "ablation": "DiffMG with other exploration, on one level, and with all candidates.",
 }
 """Names of the tables that have a plan file, with a description."""
 
 
 def plan_path(name: str) -> Path:
-    """The plan file of a table."""
-    return Path(__file__).parent / "plans" / f"ding2021_{name}.toml"
+    """The plan file of a table: one of the paper's, or one of our own."""
+    folder = Path(__file__).parent / "plans"
+    ours = folder / f"{name}.toml"
+    return ours if ours.exists() else folder / f"ding2021_{name}.toml"

@@ -10,8 +10,10 @@ from pathlib import Path
 from benchmarks.documents import MARK, fill
 from diffmg.core.errors import DiffmgError
 from experiments import RESULTS, TABLES, plan_path
+from experiments.comparing import kept_differences
 from experiments.figures import figures
 from experiments.memory import memory_table
+from experiments.pipelines import pipelines_markdown
 from experiments.runner import done_cells
 from experiments.seeds import seeds_sheet
 from experiments.spec import Table, read_table
@@ -38,6 +40,13 @@ def done_tables(folder: Path = RESULTS) -> dict[str, Done]:
     return {name: Done(table, done_cells(table, folder)) for name, table in tables.items()}
 
 
+def table_text(done: Done, folder: Path) -> str:
+    """A table as Markdown."""
+    if done.table.kind == "search":
+        return pipelines_markdown(done.table, done.cells, kept_differences(done.table, folder))
+    return markdown(done.table, done.cells)
+
+
 def place_for(path: Path, name: str) -> str:
     """The text of a document; raises if it has no marker for a table."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -52,9 +61,7 @@ def place_for(path: Path, name: str) -> str:
 
 def wanted(root: Path, done: Mapping[str, Done], folder: Path = RESULTS) -> dict[Path, str]:
     """The expected content of every page and picture."""
-    tables: dict[str, Callable[[], str]] = {
-        name: partial(markdown, found.table, found.cells) for name, found in done.items()
-    }
+    tables: dict[str, Callable[[], str]] = {name: partial(table_text, found, folder) for name, found in done.items()}
     paper = {d: f for name in ("classification", "recommendation") for d, f in done[name].table.paper["diffmg"].items()}
     tables["summary"] = partial(summary, done)
     tables["seeds"] = lambda: seeds_sheet(folder, paper).markdown()

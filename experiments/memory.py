@@ -18,7 +18,7 @@ from diffmg.core.settings import Settings
 from diffmg.engine.device import describe_device
 from diffmg.runs.provenance import versions
 from diffmg.runs.sources import open_problem
-from diffmg.training import ModelTraining
+from diffmg.training.fitted import training_of
 from experiments.jsonl import read_lines, write_lines
 from experiments.tables import Sheet
 
@@ -64,8 +64,8 @@ def memory_table(folder: Path) -> str:
 
 def _train(method: str, data: str) -> None:
     problem, settings = open_problem(data), Settings()
-    job = ModelTraining(problem, MethodSpec(method).make().network(problem, settings, 0), settings, 0)
-    while job.epoch < EPOCHS:
+    job = training_of(problem, MethodSpec(method).make().network(problem, settings, 0), settings, 0)
+    while not job.done and job.epoch < EPOCHS:
         job.advance()
     print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
 

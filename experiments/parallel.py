@@ -24,15 +24,10 @@ class Task:
 
     name: str
     work: Callable[[MakeWatch], Any]
-    after: str | None = None
-    """The task that must be finished first."""
 
 
 def do_all(tasks: Sequence[Task], jobs: int, watch: Callable[[str, str], Watch]) -> Iterator[tuple[str, Any]]:
-    """Run tasks, several at a time; yields the name and result of each when it is done.
-
-    A task starts only after whoever iterates has taken the result of the one before it. `watch` is for a single job.
-    """
+    """Run tasks, several at a time; yields the name and result of each when it is done. `watch` is for a single job."""
     return _one_by_one(tasks, watch) if jobs == 1 else _side_by_side(tasks, jobs)
 
 
@@ -43,24 +38,23 @@ def _one_by_one(tasks: Sequence[Task], watch: Callable[[str, str], Watch]) -> It
 
 
 def _side_by_side(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Any]]:
-    """Run in separate processes; a failure stops only dependent tasks."""
+    """Run in separate processes; one that fails leaves the others."""
     failed: dict[str, BaseException] = {}
     pool = _pool(jobs)
     try:
-        running = {pool.submit(task.work, _quietly): task for task in tasks if task.after is None}
+        running = {pool.submit(task.work, _quietly): task for task in tasks}
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 task, error = running.pop(future), future.exception()
                 if error is None:
                     yield task.name, future.result()
-                    running |= {pool.submit(t.work, _quietly): t for t in tasks if t.after == task.name}
                 else:
                     failed[task.name] = error
     finally:
         pool.shutdown(cancel_futures=True)  # after Ctrl-C, what has not begun is left
     if failed:
         reasons = "; ".join(f"{name}: {error}" for name, error in failed.items())
-        raise DiffmgError(f"what does not need them is done and kept, but {len(failed)} failed: {reasons}")
+        raise DiffmgError(f"the others are done and kept, but {len(failed)} failed: {reasons}")
 
 
 def _pool(jobs: int) -> Executor:

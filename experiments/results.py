@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from diffmg.core.codec import from_plain, to_plain
 from diffmg.core.engine import Engine
-from diffmg.core.metagraph import MetaGraph
+from diffmg.core.errors import DiffmgError
 from diffmg.core.plan import Plan
-from diffmg.core.run import Candidate, Run
+from experiments.cells import Cell, StoredRun
 from experiments.jsonl import read_lines, write_lines
 
 RUNS = "runs.jsonl"
+FINALISTS = 5
+"""How many of a race's finalists are kept."""
 
 
 class Key(NamedTuple):
@@ -42,73 +42,15 @@ def mark_of(plan: Plan) -> str:
         "repeats": plan.repeats,
         "seed": plan.seed,
     }
+    if plan.budget is not None:
+        budget = {name: value for name, value in asdict(plan.budget).items() if value is not None}
+        decisive["race"] = [budget, plan.single, plan.refit]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _changed(value: Any) -> dict[str, Any]:
     default = type(value)()
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """A stored run and, for curves, the validation score of every epoch of the drawn training."""
-
-    run: Run
-    history: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """By phase."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """All runs of a row on a data set; figures are over all their trainings."""
-
-    stored: tuple[StoredRun, ...]
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs, by seed."""
-        return tuple(stored.run for stored in self.stored)
-
-    @property
-    def metric(self) -> str:
-        """The metric used for selection."""
-        return self.runs[0].metric
-
-    @property
-    def device(self) -> str:
-        """The device they ran on."""
-        return " and ".join(dict.fromkeys(run.device for run in self.runs))
-
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        """The results of all searches."""
-        return tuple(candidate for run in self.runs for candidate in run.candidates)
-
-    @property
-    def metagraphs(self) -> tuple[MetaGraph, ...]:
-        """The meta graphs of the first run."""
-        return self.runs[0].metagraphs
-
-    @property
-    def test(self) -> list[float]:
-        """The test score of every training."""
-        return [value for run in self.runs for value in run.values("test")]
-
-    @property
-    def mean(self) -> float:
-        """Mean test score."""
-        return statistics.fmean(self.test) if self.test else math.nan
-
-    @property
-    def std(self) -> float:
-        """Sample standard deviation of the test score; NaN for fewer than two trainings."""
-        return statistics.stdev(self.test) if len(self.test) > 1 else math.nan
-
-    def median_seconds(self, *phases: str) -> float:
-        """Seconds of the phases with this prefix; 0 if there are none."""
-        found = [s for run in self.runs for phase, s in run.seconds.items() if phase.startswith(phases)]
-        return statistics.median(found) if found else 0.0
 
 
 class Results(Mapping[Key, StoredRun]):
@@ -133,12 +75,29 @@ class Results(Mapping[Key, StoredRun]):
         return from_plain(StoredRun, {name: line[name] for name in ("run", "history") if name in line}, what)
 
     def cell(self, keys: Sequence[Key]) -> Cell | None:
-        """The runs of these keys, if all exist."""
-        return Cell(tuple(self[key] for key in keys)) if all(key in self for key in keys) else None
+        """The runs of these keys that exist; None if there are none."""
+        found = tuple(self[key] for key in keys if key in self)
+        return Cell(found) if found else None
 
     def add(self, key: Key, stored: StoredRun) -> None:
         """Add a run to the file, keeping runs that other processes have added meanwhile."""
-        self._lines = self._read() | {key: _line(key, stored)}
+        self._write({key: _line(key, stored)})
+
+    def merge(self, other: Results) -> list[Key]:
+        """Add the runs of another file, in place of those with the same key; returns the keys of what changed."""
+        changed = sorted(key for key in other if self._lines.get(key) != other._lines[key])
+        for key in changed:
+            if mark_of(other[key].run.plan) != key.mark:
+                raise DiffmgError(
+                    f"a run must have the mark of its plan, {mark_of(other[key].run.plan)}, but got {key.mark} for "
+                    f"{key.method} on {key.data} in {str(other.path)!r}; run it again with this version"
+                )
+        if changed:
+            self._write({key: other._lines[key] for key in changed})
+        return changed
+
+    def _write(self, more: Mapping[Key, dict[str, Any]]) -> None:
+        self._lines = self._read() | dict(more)
         write_lines(self.path, (line for _, line in sorted(self._lines.items())))
 
     def _read(self) -> dict[Key, dict[str, Any]]:
@@ -146,7 +105,7 @@ class Results(Mapping[Key, StoredRun]):
 
 
 def _line(key: Key, stored: StoredRun) -> dict[str, Any]:
-    """A run without folder-specific data, and with the meta graphs of the chosen candidate only."""
+    """A run without folder-specific data, with the meta graphs of the chosen candidate and the best finalists only."""
     run = {name: value for name, value in to_plain(stored.run).items() if name != "files"}
     run["data"] = {name: value for name, value in run["data"].items() if name not in ("digests", "facts")}
     run["plan"] = {name: value for name, value in run["plan"].items() if name != "engine" or value != asdict(Engine())}
@@ -154,5 +113,10 @@ def _line(key: Key, stored: StoredRun) -> dict[str, Any]:
     for candidate in run["candidates"]:
         if candidate["metagraphs"] != chosen:
             candidate["metagraphs"] = []
+    if run["evidence"] is not None:
+        run["evidence"]["finalists"] = run["evidence"]["finalists"][:FINALISTS]
+    for name in ("spent", "evidence", "single"):
+        if run[name] is None:
+            del run[name]
     history = {phase: list(scores) for phase, scores in stored.history.items()}
     return {**key._asdict(), "run": run, **({"history": history} if history else {})}

@@ -1,7 +1,4 @@
-"""Running a table: missing settings are tuned, then every row is run on every data set.
-
-What is there already, chosen settings and finished runs, is not done again; a run that was stopped goes on.
-"""
+"""Running a table: every row on every data set. Finished runs are not done again; a run that was stopped goes on."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
-from diffmg.core.errors import DiffmgError
 from diffmg.core.plan import Plan
 from diffmg.core.run import RUN, Run, read_history, read_run
 from diffmg.runs.folder import RunFolder
@@ -19,14 +15,16 @@ from diffmg.runs.runner import check_same_data, place, run
 from diffmg.runs.sources import open_problem
 from diffmg.tasks.problem import Problem
 from diffmg.training import Quiet, Watch
+from experiments.cells import Cell, StoredRun
 from experiments.parallel import MakeWatch, Task, do_all
-from experiments.results import Cell, Key, Results, StoredRun, mark_of
+from experiments.results import Key, Results, mark_of
 from experiments.spec import Row, Table
-from experiments.tuned import Tuned, add_tuned
-from experiments.tuning import chosen, tune
+from experiments.votes import Votes, add_votes, votes_of
 
 UNFINISHED = "unfinished"
 """Folder of unfinished runs."""
+SAVE_EVERY = 30.0
+"""Seconds between checkpoints: those of a race are large."""
 
 
 def run_table(
@@ -45,20 +43,16 @@ def run_table(
     begins and its metric, who is told how it goes.
     """
     _opened.cache_clear()
-    work, results, tunings = _Work(table, folder, seed, device, root), Results(folder), _tunings(table)
-    missing = _missing(work, results, tunings)
+    work, results = _Work(table, folder, seed, device, root), Results(folder)
+    missing = _missing(work, results)
     waiting = [(row.name, data) for row, data, _ in missing.values()]
-    for row, data in work.cells:
+    for row, data in table.cells:
         if (row.name, data) not in waiting:
             yield row, data, work.cell(results, row, data)
-    tasks = [Task(name, partial(_tune, work, *cell)) for cell, name in tunings.values()]
-    for name, (row, data, s) in missing.items():
-        tasks.append(Task(name, partial(_run, work, row, data, s), _tuned_by(table, tunings, row, data)))
-    for name, result in do_all(tasks, jobs, watch):
-        if isinstance(result, Tuned):
-            add_tuned(Path(table.tuned), result)
-            continue
+    tasks = [Task(name, partial(_run, work, *what)) for name, what in missing.items()]
+    for name, votes in do_all(tasks, jobs, watch):
         row, data, s = missing[name]
+        add_votes(folder, {work.key(row, data, s): votes})
         results.add(work.key(row, data, s), work.stored(row, data, s))
         shutil.rmtree(work.folder(row, data, s))
         waiting.remove((row.name, data))
@@ -68,9 +62,15 @@ def run_table(
 
 def done_cells(table: Table, folder: Path, seed: int = 0) -> dict[tuple[str, str], Cell]:
     """The finished runs of a table, by row and data set."""
-    work, results = _Work(table, folder, seed, "auto", None), Results(folder)
-    found = {(row.name, data): results.cell(work.keys(row, data)) for row in table.methods for data in table.data}
+    results = Results(folder)
+    found = {(row.name, data): results.cell(cell_keys(table, row, data, seed)) for row, data in table.cells}
     return {where: cell for where, cell in found.items() if cell is not None}
+
+
+def cell_keys(table: Table, row: Row, data: str, seed: int = 0) -> list[Key]:
+    """The keys of a row's runs on a data set, by seed."""
+    plans = (table.plan(row, data, number, "auto") for number in table.run_seeds(row, seed))
+    return [Key(row.name, data, table.timed, mark_of(plan)) for plan in plans]
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,11 @@ class _Work:
     device: str
     root: Path | None
 
-    @property
-    def cells(self) -> list[tuple[Row, str]]:
-        return [(row, data) for data in self.table.data for row in self.table.methods]
-
     def plan(self, row: Row, data: str, seed: int) -> Plan:
         return self.table.plan(row, data, seed, self.device)
 
     def key(self, row: Row, data: str, seed: int) -> Key:
         return Key(row.name, data, self.table.timed, mark_of(self.plan(row, data, seed)))
-
-    def keys(self, row: Row, data: str) -> list[Key]:
-        return [self.key(row, data, seed) for seed in self.table.run_seeds(row, self.seed)]
 
     def folder(self, row: Row, data: str, seed: int) -> Path:
         """Of a run that is going on."""
@@ -103,7 +96,7 @@ class _Work:
         return self.out / UNFINISHED / name
 
     def cell(self, results: Results, row: Row, data: str) -> Cell:
-        return Cell(tuple(results[key] for key in self.keys(row, data)))
+        return Cell(tuple(results[key] for key in cell_keys(self.table, row, data, self.seed)))
 
     def stored(self, row: Row, data: str, seed: int) -> StoredRun:
         """The stored result of a run that has just finished."""
@@ -117,63 +110,28 @@ class _Work:
         plan.method.make().check(_opened(data, self.root), plan.settings)
 
 
-_Tunings = dict[tuple[str, str], tuple[tuple[Row, str], str]]
-"""Settings to tune: by row and data set, what is tuned, and the name of the task."""
-
-
-def _tunings(table: Table) -> _Tunings:
-    rows = {row.name: row for row in table.methods if not row.tuned_as}
-    found: _Tunings = {}
-    for data in table.data:
-        for row in table.methods:
-            owner = row.tuned_as or row.name
-            if not table.is_tuned(row) or table.choice(row, data) is not None:
-                continue
-            if owner not in rows:
-                raise DiffmgError(
-                    f"row {row.name!r} takes the settings chosen for {owner!r} on {data}, but got none in "
-                    f"{table.tuned!r}, nor that row to choose them with"
-                )
-            found[owner, data] = (rows[owner], data), f"settings of {owner} on {data}"
-    return found
-
-
-def _tuned_by(table: Table, tunings: _Tunings, row: Row, data: str) -> str | None:
-    """The task that tunes the settings of a row, if any."""
-    return tunings.get((row.tuned_as or row.name, data), (None, None))[1] if table.is_tuned(row) else None
-
-
-def _missing(work: _Work, results: Results, tunings: _Tunings) -> dict[str, tuple[Row, str, int]]:
+def _missing(work: _Work, results: Results) -> dict[str, tuple[Row, str, int]]:
     """The missing runs, by name; raises if one of them is impossible."""
     found = {}
-    for row, data in work.cells:
-        untuned = _tuned_by(work.table, tunings, row, data) is not None
+    for row, data in work.table.cells:
         for seed in work.table.run_seeds(row, work.seed):
-            if untuned or work.key(row, data, seed) not in results:
+            if work.key(row, data, seed) not in results:
                 work.check(row, data)
                 found[f"{row.name} on {data}" + (f", seed {seed}" if seed != work.seed else "")] = row, data, seed
     return found
 
 
-def _tune(work: _Work, row: Row, data: str, watch: MakeWatch) -> Tuned:
-    """Tune the settings of a row."""
-    plan = work.table.untuned_plan(row, data, work.seed, work.device)
-    plan, problem = place(plan, _opened(data, work.root), plan.method.make())
-    trials = tune(problem, plan, work.table.tuning, watch(problem.task.metric))
-    return chosen(trials, plan, work.table.tuning, row.name)
-
-
-def _run(work: _Work, row: Row, data: str, seed: int, watch: MakeWatch) -> None:
-    """Run a row in its folder, resuming an interrupted run."""
-    problem, path = _opened(data, work.root), work.folder(row, data, seed)
+def _run(work: _Work, row: Row, data: str, seed: int, watch: MakeWatch) -> Votes:
+    """Run a row in its folder, resuming an interrupted run; returns its votes, if the table needs them."""
+    problem, path, plan = _opened(data, work.root), work.folder(row, data, seed), work.plan(row, data, seed)
     if not (path / RUN).exists():
-        store = RunFolder.create(path)
-    elif (begun := read_run(path)).status == "done":
-        return
-    else:
+        run(plan, problem, RunFolder.create(path, SAVE_EVERY), watch(problem.task.metric))
+    elif (begun := read_run(path)).status != "done":
         check_same_data(begun, problem)
-        store = RunFolder.unfinished(path)
-    run(work.plan(row, data, seed), problem, store, watch(problem.task.metric))
+        run(plan, problem, RunFolder.unfinished(path, SAVE_EVERY), watch(problem.task.metric))
+    if work.table.kind != "search":
+        return {}
+    return votes_of(read_run(path), path, place(plan, problem, plan.method.make())[1])
 
 
 @lru_cache(maxsize=6)

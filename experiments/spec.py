@@ -15,7 +15,7 @@ from diffmg.methods.given import Given
 from diffmg.runs.sources import make_plan, published_for
 from experiments.tuned import Tuned, Tuning, find_tuned
 
-Kind = Literal["accuracy", "cost", "curves", "architectures"]
+Kind = Literal["accuracy", "search", "cost", "curves", "architectures"]
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,19 @@ class Row:
     """Number of trainings, overriding the table's."""
     pipelines: int | None = None
     """Number of runs with separate seeds, overriding the table's."""
-    tune: bool = True
-    """Whether its settings are tuned; the authors' meta graphs always use the authors' settings."""
+    budget: str = ""
+    """Trainings, or a time such as `5m`, in which variants of the method race; each run is then a whole pipeline."""
     tuned_as: str = ""
     """Use the settings tuned for this row, which trains the same way."""
+    data: tuple[str, ...] = ()
+    """Only these data sets of the table, for a method that does not serve all; empty for all."""
     scale: float = 1.0
     """Ratio of a full search to the part that is run, for extrapolating its seconds."""
     note: str = ""
+
+    def on(self, data: str) -> bool:
+        """Whether the row has a cell for a data set."""
+        return not self.data or data in self.data
 
 
 @dataclass(frozen=True)
@@ -58,17 +64,15 @@ class Table:
     """By row and data set: mean and standard deviation in percent; for a cost, minutes, and those for λ."""
     reruns: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     """Figures from others who reproduced the paper's baselines, by author, row and data set."""
-    budget: int = 0
-    """Number of settings tried per row in tuning; 0 for no tuning."""
-    trainings: int = 1
-    """Trainings of each of the best quarter of them."""
     tuned: str = ""
-    """File of tuned settings."""
+    """File of tuned settings; rows that are not in it, and have no budget, are run as they are."""
+    tuning: Tuning = field(default_factory=Tuning)
+    """How they were tuned."""
     pipelines: int = 1
     """Runs of each row with separate seeds, including the search; figures are over all their trainings."""
 
     def __post_init__(self) -> None:
-        least = {"seeds": 1, "budget": 0, "trainings": 1, "pipelines": 1}
+        least = {"seeds": 1, "pipelines": 1}
         values = ", ".join(f"{name}={getattr(self, name)}" for name in least)
         check_rules(values, {f"{name} >= {number}": getattr(self, name) >= number for name, number in least.items()})
         names = [row.name for row in self.methods]
@@ -79,24 +83,22 @@ class Table:
     @property
     def timed(self) -> bool:
         """Whether seconds are shown; it then needs its own runs, since other tables' may have shared the machine."""
-        return self.kind in ("cost", "curves")
+        return self.kind in ("search", "cost", "curves")
 
     @property
-    def tuning(self) -> Tuning:
-        """How settings are tuned."""
-        return Tuning(self.budget, trainings=self.trainings)
+    def cells(self) -> list[tuple[Row, str]]:
+        """Rows and data sets that are run, one data set after the other."""
+        return [(row, data) for data in self.data for row in self.methods if row.on(data)]
 
     def run_seeds(self, row: Row, first: int = 0) -> range:
         """The seeds of a row's runs."""
         return range(first, first + (row.pipelines or self.pipelines))
 
-    def is_tuned(self, row: Row) -> bool:
-        """Whether the settings of a row are tuned on validation."""
-        return bool(self.budget) and not row.published and row.tune
-
     def choice(self, row: Row, data: str) -> Tuned | None:
-        """The tuned settings of a row; none if it is not tuned, or not yet."""
-        return find_tuned(Path(self.tuned), row.tuned_as or row.name, data) if self.is_tuned(row) else None
+        """The tuned settings of a row; none if it was not tuned. The authors' meta graphs have their settings."""
+        if not self.tuned or row.published or row.budget:
+            return None
+        return find_tuned(Path(self.tuned), row.tuned_as or row.name, data)
 
     def plan(self, row: Row, data: str, seed: int, device: str) -> Plan:
         """The plan of a row on a data set, with its tuned settings."""
@@ -106,8 +108,7 @@ class Table:
         if (tuned.tuning, tuned.select) != (self.tuning, plan.settings.select):
             raise DiffmgError(
                 f"settings of a table are all chosen in one way, here {self.tuning} by {plan.settings.select}, but got "
-                f"{tuned.tuning} by {tuned.select} for {tuned.method} on {data}; remove its line in {self.tuned!r} "
-                "to choose anew"
+                f"{tuned.tuning} by {tuned.select} for {tuned.method} on {data}; remove its line in {self.tuned!r}"
             )
         return tuned.applied(plan)
 
@@ -119,24 +120,31 @@ class Table:
             if published is None:
                 raise DiffmgError(f"row {row.name!r} needs published meta graphs, but got {data!r}, which has none")
             method = Given(published.metagraphs)
-        settings, repeats = {**self.settings, **row.settings}, row.seeds or self.seeds
-        return make_plan(Source(data), method, row.options, settings, repeats=repeats, seed=seed, device=device)
+        settings = {**self.settings, **row.settings}
+        more: dict[str, Any] = {"repeats": row.seeds or self.seeds, "seed": seed, "device": device}
+        return make_plan(Source(data), method, row.options, settings, budget=row.budget or None, **more)
 
     def part(self, data: Sequence[str], methods: Sequence[str], seeds: int | None) -> Table:
-        """A copy with only these data sets and rows (default: all), and another number of seeds."""
+        """A copy with only these data sets and rows (default: all), and another number of seeds.
+
+        Seeds are those of trainings, or of whole pipelines where the table is about them.
+        """
         _check_known("data set", data, self.data)
         _check_known("method", methods, [row.name for row in self.methods])
         kept = tuple(row for row in self.methods if not methods or row.name in methods)
-        if seeds is not None:
-            kept = tuple(replace(row, seeds=None) for row in kept)
-        return replace(
+        part = replace(
             self,
             data=tuple(d for d in self.data if not data or d in data),
             methods=kept,
             paper=_of(kept, self.paper),
             reruns={who: _of(kept, rows) for who, rows in self.reruns.items()},
-            seeds=self.seeds if seeds is None else seeds,
         )
+        return part if seeds is None else part._from(seeds)
+
+    def _from(self, seeds: int) -> Table:
+        if self.kind == "search":
+            return replace(self, pipelines=seeds, methods=tuple(replace(row, pipelines=None) for row in self.methods))
+        return replace(self, seeds=seeds, methods=tuple(replace(row, seeds=None) for row in self.methods))
 
 
 def _check_known(what: str, names: Sequence[str], known: Sequence[str]) -> None:
@@ -156,6 +164,8 @@ def read_table(path: Path) -> Table:
     rows = given.get("methods")
     if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
         raise DiffmgError(f"{what}: `methods` must hold a table for each row, but got {rows!r}")
-    given["methods"] = [{**row, "name": name} for name, row in rows.items()]
+    given["methods"] = [{**row, "name": name, "budget": str(row.get("budget", ""))} for name, row in rows.items()]
     table = from_plain(Table, given, what)
+    for row in table.methods:
+        _check_known("data set", row.data, table.data)
     return replace(table, tuned=str(path.parent / table.tuned)) if table.tuned else table

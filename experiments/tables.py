@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.results import Cell
+from experiments.cells import Cell
 from experiments.spec import Row, Table
 
 MISSING = "-"
@@ -95,11 +95,11 @@ def _minutes(figure: Sequence[float]) -> str:
 
 def _remarks(table: Table, cells: Cells) -> Iterator[str]:
     """How settings were tuned, the devices and, for costs, whether methods rank as in the paper."""
-    if table.budget:
+    if table.tuned:
         tuning = table.tuning
         again = f", the best {tuning.finalists} of them {tuning.trainings} times" if tuning.trainings > 1 else ""
         yield f"tuned rows: {tuning.budget} settings trained for each data set{again}; validation chose"
-    yield from _devices(cells)
+    yield from devices(cells)
     if table.kind != "cost":
         return
     for data in table.data:
@@ -111,7 +111,7 @@ def _remarks(table: Table, cells: Cells) -> Iterator[str]:
             yield f"order on {data}: {' < '.join(mine)}, {word}"
 
 
-def _devices(cells: Cells) -> Iterator[str]:
+def devices(cells: Cells) -> Iterator[str]:
     """The device of most cells, then the others, each with its cells."""
     devices: dict[str, list[tuple[str, str]]] = {}
     for where, cell in cells.items():

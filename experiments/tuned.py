@@ -1,4 +1,4 @@
-"""Tuned settings: one JSON line per method and data set, with how they were selected."""
+"""Settings that were tuned: one JSON line per method and data set, with how they were selected."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from diffmg.core.codec import from_plain, to_plain
+from diffmg.core.codec import from_plain
 from diffmg.core.method import MethodSpec
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.plan import Plan
 from diffmg.core.settings import Select, Settings
-from experiments.jsonl import read_lines, write_lines
+from experiments.jsonl import read_lines
 
 How = Literal["random", "halving"]
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """How settings are tuned."""
+    """How settings were tuned."""
 
     budget: int = 20
     """Number of settings tried."""
@@ -72,10 +72,3 @@ def find_tuned(path: Path, method: str, data: str) -> Tuned | None:
         if (line.get("method"), line.get("data")) == (method, data):
             return from_plain(Tuned, line, f"the settings of {method} on {data} in {str(path)!r}")
     return None
-
-
-def add_tuned(path: Path, tuned: Tuned) -> None:
-    """Write tuned settings to a file, replacing an earlier entry."""
-    lines = {(line["method"], line["data"]): line for line in read_lines(path)}
-    lines[tuned.method, tuned.data] = to_plain(tuned)
-    write_lines(path, (line for _, line in sorted(lines.items())))

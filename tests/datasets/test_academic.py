@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.datasets.academic import PUBLISHES, WRITTEN_BY, Academic
+from diffmg.datasets.academic import PUBLISHES, WRITTEN_BY, Academic, make_academic
 from diffmg.training import Training
 from resuming import run
 
@@ -61,3 +62,15 @@ def test_a_large_network_has_its_counts():
     assert graph.num_nodes["author"] == 60_000
     assert graph.adjacency[PUBLISHES].nnz == graph.num_nodes["paper"]
     assert graph.adjacency[Relation("institution", "employs", "author")].nnz == 60_000
+
+
+def test_a_harder_variant_adds_distractors_and_wrong_training_labels():
+    plain, harder = make_academic(400, 3), make_academic(400, 3, distractors=2, label_noise=0.2)
+    assert len(harder.graph.schema.relations) == len(plain.graph.schema.relations) + 8
+    for relation in plain.graph.schema.relations:
+        assert (plain.graph.adjacency[relation] != harder.graph.adjacency[relation]).nnz == 0
+    wrong = (plain.task.labels != harder.task.labels).numpy()
+    train = plain.task.parts["train"].numpy()
+    assert wrong[train].mean() == pytest.approx(0.2, abs=0.02)
+    assert wrong.sum() == wrong[train].sum(), "others stay right"
+    assert all(np.array_equal(plain.task.parts[p], harder.task.parts[p]) for p in ("train", "val", "test"))

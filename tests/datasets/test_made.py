@@ -4,8 +4,25 @@ import numpy as np
 import pytest
 
 from diffmg.core.errors import DiffmgError
+from diffmg.core.metagraph import EMPTY, MetaGraph
 from diffmg.core.schema import Relation
-from diffmg.datasets._made import both_ways, counts, hint, noise, pick_in_group, random_edges
+from diffmg.core.settings import Settings
+from diffmg.datasets._made import (
+    both_ways,
+    check_variant,
+    counts,
+    distractor_edges,
+    found,
+    hint,
+    mislabelled,
+    noise,
+    numbered,
+    pick_in_group,
+    random_edges,
+)
+from diffmg.datasets.academic import PUBLISHES, WRITTEN_BY, Academic
+from diffmg.datasets.shop import Shop
+from diffmg.methods.search.random import RandomMetaGraph
 
 
 def test_counts_follow_the_shares():
@@ -68,3 +85,58 @@ def test_hint_of_no_strength_is_noise():
     groups = np.arange(8) % 4
     plain = noise(np.random.default_rng(1), 8, 3)
     assert np.array_equal(hint(np.random.default_rng(1), groups, 3, strength=0.0), plain)
+
+
+def test_numbered_distractors_are_others_of_the_same_degree():
+    one = {(Relation("a", "r", "b"), "back"): 3}
+    assert numbered(one, 2) == {(Relation("a", "r_2", "b"), "back_2"): 3}
+
+
+def test_distractor_edges_go_both_ways():
+    edges = distractor_edges(np.random.default_rng(0), {"a": 4, "b": 6}, {(Relation("a", "r", "b"), "back"): 3})
+    assert np.array_equal(edges[Relation("a", "r", "b")], edges[Relation("b", "back", "a")][::-1])
+    assert np.bincount(edges[Relation("a", "r", "b")][1]).tolist() == [3] * 6
+
+
+def test_mislabelled_changes_a_share_of_these_nodes():
+    labels, nodes = np.arange(100) % 3, np.arange(50)
+    changed = mislabelled(np.random.default_rng(0), labels, nodes, classes=3, share=0.2)
+    assert (changed[nodes] != labels[nodes]).sum() == 10
+    assert np.array_equal(changed[50:], labels[50:])
+    assert set(changed) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize("bad", [{"distractors": 0}, {"label_noise": 1.0}, {"label_noise": -0.1}])
+def test_variants_that_cannot_be(bad):
+    (name, value), *_ = bad.items()
+    with pytest.raises(DiffmgError, match=f"but got {name}={value}"):
+        check_variant(**{"distractors": 1, "label_noise": 0.0, **bad})
+
+
+def by_hand(metagraph: MetaGraph, k: int, node_type: str) -> set[tuple[Relation, ...]]:
+    """Every path into a state, one link after the other."""
+    if k == 0:
+        return {()}
+    paths = set()
+    for i in range(k):
+        for operation in metagraph[k, i]:
+            if operation is not EMPTY:
+                paths |= by_hand(metagraph, i, node_type)
+            if isinstance(operation, Relation) and operation.target == node_type:
+                paths |= {(*path, operation) for path in by_hand(metagraph, i, operation.source)}
+    return paths
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_found_is_whether_the_planted_path_is_among_the_paths(seed, classification):
+    random = RandomMetaGraph(depth=3).search(classification, Settings(), seed).found()
+    expected = (PUBLISHES, WRITTEN_BY) in by_hand(random[0], 3, "author")
+    assert found(random, Academic.planted) == expected
+    assert found([*random, *Academic.planted], Academic.planted)
+
+
+def test_every_tower_must_be_found():
+    user, item = Shop.planted
+    assert found([item, user], Shop.planted)
+    assert not found([user], Shop.planted)
+    assert not found([user, MetaGraph.features_only("item")], Shop.planted)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
-from diffmg.datasets.shop import BOUGHT_BY, MAKES, Shop
+from diffmg.datasets.shop import BOUGHT_BY, MAKES, Shop, make_shop
 from diffmg.training import Training
 from resuming import run
 
@@ -72,3 +73,20 @@ def test_a_large_network_has_its_counts():
     assert graph.adjacency[MAKES].nnz == graph.num_nodes["item"] == 100_000
     supervised = sum(problem.task.size(part) for part in PARTS)
     assert supervised == np.clip(supervised, 1.9 * 4 * 70_000, 2 * 4 * 70_000)
+
+
+def labels_of(problem, part: str) -> dict[tuple[int, int], int]:
+    labelled = problem.task.parts[part]
+    ends = zip(labelled.pairs.left.tolist(), labelled.pairs.right.tolist(), strict=True)
+    return dict(zip(ends, labelled.labels.tolist(), strict=True))
+
+
+def test_a_harder_variant_adds_distractors_and_wrong_training_labels():
+    plain, harder = make_shop(400, 3), make_shop(400, 3, distractors=2, label_noise=0.2)
+    assert len(harder.graph.schema.relations) == len(plain.graph.schema.relations) + 5
+    for relation in plain.graph.schema.relations:
+        assert (plain.graph.adjacency[relation] != harder.graph.adjacency[relation]).nnz == 0
+    right, noisy = labels_of(plain, "train"), labels_of(harder, "train")
+    assert right.keys() == noisy.keys()
+    assert np.mean([right[pair] != noisy[pair] for pair in right]) == pytest.approx(0.2, abs=0.02)
+    assert all(labels_of(plain, part) == labels_of(harder, part) for part in ("val", "test"))

@@ -45,9 +45,10 @@ def test_a_sentence_must_be_written_and_hold() -> None:
         "gcn is above hgt": lambda s: s.ours("gcn", "acm") > s.ours("hgt", "acm"),
         "hgt is above gcn": lambda s: s.ours("hgt", "acm") > s.ours("gcn", "acm"),
         "gcn is best": lambda s: True,
+        "gat": lambda s: s.ours("gat", "acm") > 0,
     }
-    found = list(unfounded("Here gcn is\n  above hgt, and hgt is above gcn.", SCORES, claims))
-    assert [words.partition(":")[0] for words in found] == ["not so", "not written any more"]
+    found = list(unfounded("Here gcn is\n  above hgt, and hgt is above gcn, as gat was not run.", SCORES, claims))
+    assert [words.partition(":")[0] for words in found] == ["not so", "not written any more", "not so"]
     assert ["hgt is above gcn" in found[0], "gcn is best" in found[1]] == [True, True]
     assert list(unfounded("gcn is above hgt", SCORES, {"gcn is above hgt": claims["gcn is above hgt"]})) == []
 

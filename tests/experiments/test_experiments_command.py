@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,18 +8,13 @@ from typing import Any
 import pytest
 
 from diffmg.cli import common
-from diffmg.core.method import MethodSpec
-from diffmg.core.plan import Plan, Source
-from diffmg.core.settings import Settings
-from diffmg.datasets import load_dataset
-from experiments import TABLES, check, documents, memory, seeds
+from experiments import TABLES, check, comparing, documents, memory, seeds
+from experiments.bootstrap import Difference
+from experiments.comparing import Place
 from experiments.results import Results
 from experiments.runner import done_cells
 from experiments.spec import read_table
 from experiments.tables import markdown, percent
-from experiments.tuned import Tuning, find_tuned
-from experiments.tuning import chosen, tune
-from run_files import diffmg, read
 
 Command = Callable[..., Any]
 TABLE = """
@@ -137,47 +131,27 @@ def test_every_table_is_listed(experiment: Command) -> None:
     assert all(what in listed for what in TABLES.values())
 
 
-QUICK = ("-s", "dim=8", "-s", "max_epochs=3", "--device", "cpu")
-MLP = Plan(MethodSpec("mlp"), Source("academic:120"), Settings(dim=8, max_epochs=3), device="cpu")
+def test_results_of_another_folder_are_merged(run: Command, plan: Path, experiment: Command) -> None:
+    run("--data", "academic:120", "--methods", "mlp")
+    there, here = plan.parent / "out", plan.parent / "here"
+    assert experiment("merge", there, "--out", here).out.splitlines()[-1].startswith("1 runs added")
+    assert list(Results(here)) == list(Results(there))
+    answer = experiment("merge", plan.parent / "gone", "--out", here)
+    assert (answer.code, "must have a runs.jsonl" in answer.err) == (2, True)
 
 
-def test_trials_are_shown_best_first_and_what_was_chosen_is_kept(experiment: Command, tmp_path: Path) -> None:
-    path, tuning = tmp_path / "best.jsonl", Tuning(11, "halving", 2)
-    arguments = ("--budget", 11, "--how", "halving", "--seed", 2, "--out", path)
-    answer = experiment("tune", "mlp", "academic:120", *arguments, *QUICK)
-    trials = tune(load_dataset("academic:120"), MLP, tuning)
-    assert answer.code == 0
-    assert re.findall(r"^\| (\d\.\d{4}) ", answer.out, re.M) == [f"{t.val_score:.4f}" for t in trials[:10]]
-    assert find_tuned(path, "mlp", "academic:120") == chosen(trials, MLP, tuning, "mlp")
+def test_differences_are_told(experiment: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given: list[Any] = []
 
+    def made(table: Any, *more: Any) -> dict[Place, Difference]:
+        given.extend((table.data, *more))
+        return {Place("gcn", "acm", "used"): Difference(0.015, -0.0025, 0.03)}
 
-def test_the_command_that_is_shown_trains_with_it(experiment: Command, tmp_path: Path) -> None:
-    slow = (*QUICK, "-s", "max_epochs=15", "-s", "lr=1e-7")
-    answer = experiment("tune", "gcn", "academic:120", "--budget", 4, "--out", tmp_path / "best.jsonl", *slow)
-    (command,) = re.findall(r"^train with it: diffmg (.*)$", answer.out, re.M)
-    assert diffmg(*shlex.split(command), "--device", "cpu", "--out", tmp_path / "run").code == 0
-    best = find_tuned(tmp_path / "best.jsonl", "gcn", "academic:120")
-    assert best is not None
-    assert best.settings["lr"] != 1e-7
-    assert read(tmp_path / "run")["trained"][0]["val"]["macro_f1"] == pytest.approx(best.val_score)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["randm", "academic:120"], "did you mean 'random'?"),
-        (["mlp", "acadmic"], "did you mean 'academic'?"),
-        (["mlp", "academic:120", "--budget", "0"], "`budget >= 1` must hold"),
-        (["mlp", "academic:120", "--how", "grid"], "`how` must be one of"),
-        (["mlp", "academic:120", "-s", "lrr=1"], "did you mean 'lr'?"),
-        (["popularity", "academic:120"], "'popularity' serves"),
-    ],
-)
-def test_what_cannot_be_tuned_is_named(arguments: list[str], words: str, experiment: Command, tmp_path: Path) -> None:
-    answer = experiment("tune", *arguments, "--out", tmp_path / "best.jsonl")
-    assert (answer.code, answer.out) == (2, "")
-    assert words in answer.err
-    assert not (tmp_path / "best.jsonl").exists()
+    monkeypatch.setattr(comparing, "compare", made)
+    answer = experiment("compare", "search", "--data", "acm", "imdb", "--out", tmp_path)
+    assert answer.out == "auto minus gcn on acm, used model: +1.50 [-0.25, +3.00]\n"
+    assert given == [("acm", "imdb"), tmp_path, None]
+    assert "did you mean 'search'" in experiment("compare", "serch").err
 
 
 @pytest.mark.parametrize(("found", "code"), [([], 0), (["a page is old", "a claim is wrong"], 1)])
@@ -185,13 +159,15 @@ def test_a_check_lists_what_does_not_hold(
     found: list[str], code: int, experiment: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check, "problems", lambda: iter(found))
+    monkeypatch.setattr(check, "not_run_yet", lambda: iter(["a row"]))
     answer = experiment("check")
     assert answer.code == code
     assert answer.out.splitlines()[:-1] == found
+    assert answer.err == "1 cells lack runs, such as a row\n"
 
 
 def test_pages_are_brought_up_to_date(experiment: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("experiments.__main__.ROOT", tmp_path)
+    monkeypatch.setattr("experiments.commands.ROOT", tmp_path)
     monkeypatch.setattr(documents, "done_tables", dict)
     monkeypatch.setattr(documents, "wanted", lambda root, _done: {root / "page.md": "new"})
     assert experiment("render").out == "written to page.md\n"

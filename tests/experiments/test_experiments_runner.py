@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 import shutil
 import signal
+import statistics
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,19 +13,20 @@ from typing import Any
 import pytest
 
 from diffmg.core.errors import DiffmgError, MissingDataError
-from diffmg.core.plan import Plan
 from diffmg.core.run import Run
-from diffmg.datasets import Published
 from diffmg.runs.runner import run
 from diffmg.runs.sources import open_problem
 from diffmg.training import Quiet
-from experiments import parallel, runner, spec
-from experiments.jsonl import read_lines
-from experiments.results import Cell, Results
-from experiments.runner import done_cells, run_table
+from experiments import parallel, runner
+from experiments.bootstrap import drawn_scores
+from experiments.cells import Cell
+from experiments.comparing import Place, compare, kept_differences, truth_of
+from experiments.merging import merge_results
+from experiments.pipelines import pipelines_markdown
+from experiments.results import Results
+from experiments.runner import cell_keys, done_cells, run_table
 from experiments.spec import Row, Table
-from experiments.tuned import Tuned, Tuning, find_tuned
-from experiments.tuning import chosen, tune
+from experiments.votes import add_votes, decided, read_votes
 from run_files import At
 
 QUICK = {"dim": 8, "max_epochs": 4, "patience": None}
@@ -208,58 +210,125 @@ def test_curves_keep_the_training_of_median_seconds(tmp_path: Path, monkeypatch:
     assert done_cells(table, tmp_path)["mlp", "academic:120"].stored == (stored,)
 
 
-SLOW = {"dim": 8, "max_epochs": 15, "patience": None, "lr": 1e-7}
-"""Learns so little that what is drawn is better."""
-TUNED_ROWS = (
-    Row("mlp"),
-    Row("twin", "random", {"search_seeds": 1}, tuned_as="drawn"),
-    Row("drawn", "random", {"search_seeds": 1}),
+RACES = Table(
+    "races",
+    "search",
+    ("academic:120", "shop:160"),
+    1,
+    (Row("gcn", budget="4"), Row("mlp"), Row("ease", budget="3", data=("shop:160",))),
+    QUICK,
+    pipelines=2,
 )
 
 
-def tuned_table(folder: Path, *rows: Row) -> Table:
-    path = str(folder / "tuned.jsonl")
-    return Table("small", "accuracy", ("academic:120",), 1, rows or TUNED_ROWS, SLOW, budget=3, tuned=path)
+@pytest.fixture(scope="module")
+def raced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Cells]:
+    """The folder of a table of races, not to be changed, and its cells."""
+    folder = tmp_path_factory.mktemp("races")
+    return folder, ran(RACES, folder)
 
 
-def test_settings_are_chosen_first_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    table, path = tuned_table(tmp_path), tmp_path / "tuned.jsonl"
-    cells = ran(table, tmp_path, watch=telling(told))
-    assert told[:2] == ["settings of mlp on academic:120", "settings of drawn on academic:120"]
-    assert sorted(told[2:]) == sorted(f"{row.name} on academic:120" for row in TUNED_ROWS)
-    for row in (TUNED_ROWS[0], TUNED_ROWS[2]):
-        plan = table.untuned_plan(row, "academic:120", 0, "cpu")
-        best = chosen(tune(open_problem("academic:120"), plan, Tuning(3)), plan, Tuning(3), row.name)
-        assert find_tuned(path, row.name, "academic:120") == best
-        for name in (row.name, "twin") if row.name == "drawn" else (row.name,):
-            used = cells[name, "academic:120"].runs[0].plan
-            assert {setting: getattr(used.settings, setting) for setting in best.settings} == best.settings
-            assert used.method.options == plan.method.options | best.options
-            assert used.settings.dim == 8
-    assert cells["mlp", "academic:120"].runs[0].plan.settings.lr != SLOW["lr"]
-    before = path.read_bytes()
-    monkeypatch.setattr(runner, "tune", None)
-    assert ran(table, tmp_path) == cells
-    assert len(ran(tuned_table(tmp_path, TUNED_ROWS[0]), tmp_path / "other", seed=1)) == 1
-    assert path.read_bytes() == before
+def test_a_row_with_a_budget_is_a_race_from_every_seed(raced: tuple[Path, Cells]) -> None:
+    folder, cells = raced
+    assert list(cells) == [(row.name, data) for row, data in RACES.cells]
+    assert [key.timed for key in Results(folder)] == [True] * 10
+    for (name, data), cell in cells.items():
+        assert [run.plan.seed for run in cell.runs] == [0, 1]
+        assert [run.evidence is not None for run in cell.runs] == [name != "mlp"] * 2
+        assert (len(cell.ensemble), len(cell.single)) == (0 if name == "mlp" else 2, 2)
+        assert cell == done_cells(RACES, folder)[name, data]
+    (first, _) = cells["gcn", "academic:120"].runs
+    assert first.spent is not None
+    assert first.spent.trainings is not None
+    assert first.spent.trainings <= 4
 
 
-def test_rows_that_are_not_tuned_keep_their_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A random meta graph stands for the authors'."""
-    plan = Plan(spec.make_plan(spec.Source("academic:120"), "random").method)
-    found = plan.method.make().search(open_problem("academic:120"), plan.settings, 0).found()
-    monkeypatch.setattr(spec, "published_for", lambda _data: Published(found, {}, {}, {}))
-    monkeypatch.setattr(runner, "tune", None)
-    cells = ran(tuned_table(tmp_path, Row("published", published=True), Row("mlp", tune=False)), tmp_path)
-    assert {cell.runs[0].plan.settings.lr for cell in cells.values()} == {SLOW["lr"]}
-    assert cells["published", "academic:120"].metagraphs == found
+def test_votes_give_the_scores_of_the_run(raced: tuple[Path, Cells]) -> None:
+    """Exactly for classes; ranks of pairs are rounded."""
+    folder, cells = raced
+    votes = read_votes(folder)
+    assert set(votes) == set(Results(folder))
+    for row, data in RACES.cells:
+        truth = truth_of(open_problem(data))
+        for key, done in zip(cell_keys(RACES, row, data), cells[row.name, data].runs, strict=True):
+            used = done.scores("test")[done.metric]
+            wanted = {"single": used} if done.single is None else {"ensemble": used}
+            if done.single is not None and truth.classes:
+                wanted["single"] = done.single.test[done.metric]
+            found = {
+                model: drawn_scores([decided(text, truth.classes)], truth, draws=0)
+                for model, text in votes[key].items()
+            }
+            assert {m: s.item() for m, s in found.items()} == pytest.approx(wanted, abs=1e-9 if truth.classes else 5e-3)
 
 
-def test_a_row_of_another_s_settings_needs_that_row(tmp_path: Path) -> None:
-    with pytest.raises(DiffmgError, match="'twin' takes the settings chosen for 'drawn'"):
-        ran(tuned_table(tmp_path, TUNED_ROWS[1]), tmp_path)
-    assert list(tmp_path.iterdir()) == []
+def test_tables_without_races_keep_no_votes(whole: tuple[Path, Cells]) -> None:
+    assert read_votes(whole[0]) == {}
+
+
+def test_a_race_that_was_stopped_goes_on(raced: tuple[Path, Cells], tmp_path: Path) -> None:
+    class Stopping(Quiet):
+        def epoch(self, record: Any) -> None:
+            stopping()
+
+    table = RACES.part(["academic:120"], ["gcn"], 1)
+    with pytest.raises(KeyboardInterrupt):
+        ran(table, tmp_path, watch=lambda _name, _metric: Stopping())
+    assert len(Results(tmp_path)) == 0
+    (found,) = ran(table, tmp_path)["gcn", "academic:120"].runs
+    assert found.trained == raced[1]["gcn", "academic:120"].runs[0].trained
+    assert read_votes(tmp_path) == {key: v for key, v in read_votes(raced[0]).items() if key in Results(tmp_path)}
+
+
+def test_parts_that_were_run_elsewhere_are_merged(raced: tuple[Path, Cells], tmp_path: Path) -> None:
+    table = RACES.part(["shop:160"], ["ease"], 1)
+    for seed in (0, 1):
+        ran(table, tmp_path / str(seed), seed=seed)
+        assert len(merge_results(tmp_path / str(seed), tmp_path)) == 1
+        assert merge_results(tmp_path / str(seed), tmp_path) == []
+    found, wanted = done_cells(RACES, tmp_path)["ease", "shop:160"], raced[1]["ease", "shop:160"]
+    assert (found.ensemble, found.single) == (wanted.ensemble, wanted.single)
+    assert read_votes(tmp_path) == {key: v for key, v in read_votes(raced[0]).items() if key.method == "ease"}
+    with pytest.raises(DiffmgError, match=r"must have a runs\.jsonl"):
+        merge_results(tmp_path / "gone", tmp_path)
+
+
+def test_rows_are_compared_with_the_first(raced: tuple[Path, Cells], tmp_path: Path) -> None:
+    folder = shutil.copytree(raced[0], tmp_path / "copy")
+    assert kept_differences(RACES, folder) == {}
+    found = compare(RACES, folder)
+    assert kept_differences(RACES, folder) == found
+    assert set(found) == {
+        Place("mlp", "academic:120", "used"),
+        Place("mlp", "academic:120", "single"),
+        Place("mlp", "shop:160", "used"),
+        Place("ease", "shop:160", "used"),
+    }
+    cells = raced[1]
+    for (name, data, model), gap in found.items():
+        one, other = cells["gcn", data], cells[name, data]
+        wanted = one.mean - other.mean if model == "used" else statistics.fmean(one.single) - other.mean
+        assert gap.value == pytest.approx(wanted, abs=5e-3)
+        assert gap.low <= gap.high
+    assert str(found["mlp", "shop:160", "used"]) in pipelines_markdown(RACES, cells, found)
+
+
+def test_differences_of_other_votes_are_not_shown(raced: tuple[Path, Cells], tmp_path: Path) -> None:
+    folder = shutil.copytree(raced[0], tmp_path / "copy")
+    compare(RACES, folder)
+    key = next(key for key in read_votes(folder) if key[:2] == ("mlp", "shop:160"))
+    other = next(v for k, v in read_votes(folder).items() if k[:2] == ("ease", "shop:160"))
+    add_votes(folder, {key: {"single": other["ensemble"]}})
+    assert Place("mlp", "shop:160", "used") not in kept_differences(RACES, folder)
+    assert Place("ease", "shop:160", "used") in kept_differences(RACES, folder)
+
+
+def test_votes_on_other_examples_are_named(raced: tuple[Path, Cells], tmp_path: Path) -> None:
+    folder = shutil.copytree(raced[0], tmp_path / "copy")
+    key = next(key for key in read_votes(folder) if key[:2] == ("mlp", "academic:120"))
+    add_votes(folder, {key: {"single": "012"}})
+    with pytest.raises(DiffmgError, match="but got 3 for mlp on academic:120"):
+        compare(RACES, folder)
 
 
 def test_two_at_a_time_it_is_the_same_and_one_that_fails_leaves_the_others(
@@ -272,14 +341,10 @@ def test_two_at_a_time_it_is_the_same_and_one_that_fails_leaves_the_others(
             return super().submit(pickle.loads(pickle.dumps(work)), *given)
 
     monkeypatch.setattr(parallel, "_pool", Pool)
-    rows = Row("mlp"), Row("wild", "mlp", settings={"lr": 1e30}, tune=False)
-    both = replace(tuned_table(tmp_path / "two", *rows), budget=2)
-    seen = []
+    rows = Row("mlp"), Row("wild", "mlp", settings={"lr": 1e30})
+    both, seen = replace(MLP, methods=rows), []
     with pytest.raises(DiffmgError, match="1 failed: wild on academic:120: training"):
         seen.extend(run_table(both, tmp_path / "two", device="cpu", jobs=2))
     ((_, _, cell),) = seen
-    alone = replace(tuned_table(tmp_path / "one", rows[0]), budget=2)
-    (found,) = ran(alone, tmp_path / "one").values()
+    (found,) = ran(MLP, tmp_path / "one").values()
     assert [bare(r) for r in cell.runs] == [bare(r) for r in found.runs]
-    assert read_lines(tmp_path / "one" / "tuned.jsonl") == read_lines(tmp_path / "two" / "tuned.jsonl")
-    assert isinstance(both.choice(rows[0], "academic:120"), Tuned)

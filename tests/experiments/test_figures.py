@@ -8,8 +8,8 @@ import pytest
 from made_cells import cell, run_of
 
 from diffmg.viz.curves import RIGHT, WIDTH
+from experiments.cells import Cell, StoredRun
 from experiments.figures import figures
-from experiments.results import Cell, StoredRun
 from experiments.spec import Kind, Row, Table
 
 SCORES = (0.5, 0.25, 0.75, 0.625)

@@ -6,18 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_cells import cell, cell_of, run_of
+from made_cells import cell, cell_of, race_of, run_of
 
+from diffmg.core.budget import Budget
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.method import MethodSpec
 from diffmg.core.plan import Plan, Source
-from diffmg.core.run import Candidate
+from diffmg.core.run import Candidate, Finalist
 from diffmg.core.settings import Settings
 from experiments import RESULTS
+from experiments.cells import StoredRun
 from experiments.jsonl import read_lines, write_lines
-from experiments.results import Key, Results, StoredRun, mark_of
+from experiments.results import FINALISTS, Key, Results, mark_of
 
 PLAN = Plan(MethodSpec("gcn"), Source("acm"))
 KEY = Key("gcn", "acm", False, "0123abcd")
@@ -41,6 +43,10 @@ def test_everything_else_makes_another_run() -> None:
         replace(PLAN, settings=Settings(lr=0.5)),
         replace(PLAN, repeats=2),
         replace(PLAN, seed=1),
+        replace(PLAN, budget=Budget(trainings=30)),
+        replace(PLAN, budget=Budget(seconds=30.0)),
+        replace(PLAN, budget=Budget(trainings=30), single=True),
+        replace(PLAN, budget=Budget(trainings=30), refit="val"),
     ]
     assert len({mark_of(plan) for plan in (PLAN, *others)}) == 1 + len(others)
 
@@ -92,10 +98,13 @@ def test_a_run_of_the_same_key_takes_the_place_of_the_other(tmp_path: Path) -> N
     assert [Results(tmp_path)[key].run.mean("test") for key in Results(tmp_path)] == [0.25, 0.75]
 
 
-def test_a_cell_has_all_its_runs_or_is_none(tmp_path: Path) -> None:
+def test_a_cell_has_the_runs_that_exist_or_is_none(tmp_path: Path) -> None:
     results, keys = Results(tmp_path), [KEY, KEY._replace(mark="4567cdef")]
-    results.add(keys[0], StoredRun(run_of(0.5)))
     assert results.cell(keys) is None
+    results.add(keys[0], StoredRun(run_of(0.5)))
+    first = results.cell(keys)
+    assert first is not None
+    assert first.test == [0.5]
     results.add(keys[1], StoredRun(run_of(0.75, device="a card")))
     found = results.cell(keys)
     assert found is not None
@@ -124,3 +133,38 @@ def test_what_cannot_be_computed_is_no_number() -> None:
     assert math.isnan(cell(0.5).std)
     assert cell(0.5).median_seconds("search") == 0
     assert cell(0.5).metagraphs == ()
+
+
+def test_of_a_race_the_best_finalists_are_kept(tmp_path: Path) -> None:
+    run = race_of(0.5, 0.25)
+    assert run.evidence is not None
+    finalists = tuple(Finalist(number, "a candidate", 0.5, 0.1, 3) for number in range(FINALISTS + 3))
+    run = replace(run, evidence=replace(run.evidence, finalists=finalists))
+    Results(tmp_path).add(KEY, StoredRun(run))
+    stored = Results(tmp_path)[KEY].run
+    assert stored.evidence == replace(run.evidence, finalists=finalists[:FINALISTS])
+    assert (stored.spent, stored.single, stored.trained) == (run.spent, run.single, run.trained)
+
+
+def test_a_cell_of_races_has_ensembles_and_single_models() -> None:
+    races = cell_of(race_of(0.5, 0.25, trainings=30, race=2.0, score=1.0), race_of(0.75, 0.5, trainings=20, race=7.0))
+    assert (races.ensemble, races.single, races.test) == ([0.5, 0.75], [0.25, 0.5], [0.5, 0.75])
+    assert (races.run_seconds, races.run_trainings) == (5.0, 25)
+    plain = cell(0.5, search_0=1.0, train_0=2.0, search_1=1.0, train_1=2.0, repeat_1=1.0)
+    assert (plain.ensemble, plain.single) == ([], [0.5])
+    assert (plain.run_seconds, plain.run_trainings) == (7.0, 3)
+
+
+def test_runs_of_another_file_are_added_and_take_the_place_of_older_ones(tmp_path: Path) -> None:
+    mine, other = Results(tmp_path / "mine"), Results(tmp_path / "other")
+    key, more = KEY._replace(mark=mark_of(run_of(0.5).plan)), KEY._replace(method="gat", mark=mark_of(run_of(0.5).plan))
+    mine.add(key, StoredRun(run_of(0.5)))
+    other.add(key, StoredRun(run_of(0.75)))
+    other.add(more, StoredRun(run_of(0.25)))
+    assert mine.merge(other) == [more, key]
+    assert {k: Results(tmp_path / "mine")[k].run.mean("test") for k in mine} == {more: 0.25, key: 0.75}
+    assert mine.merge(other) == []
+    other.add(KEY, StoredRun(run_of(0.25)))
+    with pytest.raises(DiffmgError, match=f"but got {KEY.mark} for gcn on acm"):
+        mine.merge(other)
+    assert KEY not in Results(tmp_path / "mine")

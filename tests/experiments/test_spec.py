@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from diffmg.core.budget import Budget
+from diffmg.core.codec import to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.method import METHODS, MethodSpec
 from diffmg.core.plan import Plan, Source
@@ -13,9 +15,9 @@ from diffmg.core.settings import Settings
 from diffmg.methods.given import Given
 from diffmg.runs.sources import published_for
 from experiments import TABLES, plan_path
-from experiments.jsonl import read_lines
+from experiments.jsonl import read_lines, write_lines
 from experiments.spec import Row, Table, read_table
-from experiments.tuned import Tuned, Tuning, add_tuned
+from experiments.tuned import Tuned, Tuning
 
 PAPER = {name: read_table(plan_path(name)) for name in TABLES}
 ROWS = "metapath2vec gcn gat han magnn gtn hgt diffmg"
@@ -93,6 +95,7 @@ def test_every_row_of_the_paper_s_tables_can_be_planned(name: str) -> None:
             plan.method.make()
             assert (plan.source.name, plan.repeats) == (data, row.seeds or table.seeds)
             assert (plan.method.name == "given") == row.published
+            assert (plan.budget is not None) == bool(row.budget)
 
 
 def test_every_baseline_that_can_do_a_task_is_in_its_table() -> None:
@@ -100,6 +103,24 @@ def test_every_baseline_that_can_do_a_task_is_in_its_table() -> None:
     for name, towers in (("classification", 1), ("recommendation", 2)):
         rows = {row.name for row in PAPER[name].methods}
         assert {n for n, kind in able.items() if towers in kind.towers} == rows & set(able)
+
+
+def test_rows_of_whole_pipelines_are_on_the_data_sets_they_serve() -> None:
+    table, towers = PAPER["search"], {"dblp": 1, "acm": 1, "imdb": 1, "amazon": 2, "yelp": 2, "douban": 2}
+    for row in table.methods:
+        served = METHODS.get(row.method or row.name).towers
+        assert [row.on(data) for data in table.data] == [towers[data] in served for data in table.data]
+
+
+def test_rows_with_a_budget_have_the_same_one_and_nothing_set_by_hand() -> None:
+    table = PAPER["search"]
+    racing = [row for row in table.methods if row.budget]
+    assert {row.budget for row in racing} == {"300"}
+    assert {tuple(row.settings) for row in racing} == {()}
+    assert {row.name for row in racing if row.options} == {"auto_metagraphs", "auto_random"}
+    plans = [table.plan(row, data, 0, "cpu") for row, data in table.cells if row in racing]
+    assert {plan.settings for plan in plans if plan.method.name == "auto"} == {Settings()}
+    assert {len(table.run_seeds(row)) for row in racing} == {3, 5}
 
 
 def test_rows_of_a_table_choose_their_epoch_by_one_figure() -> None:
@@ -110,7 +131,7 @@ def test_rows_of_a_table_choose_their_epoch_by_one_figure() -> None:
 
 
 def test_all_settings_that_were_chosen_are_of_a_row() -> None:
-    tuned = [table for table in PAPER.values() if table.budget]
+    tuned = [table for table in PAPER.values() if table.tuned]
     (path,) = {Path(table.tuned) for table in tuned}
     wanted = {
         (row.tuned_as or row.name, d)
@@ -121,7 +142,8 @@ def test_all_settings_that_were_chosen_are_of_a_row() -> None:
     }
     assert {(line["method"], line["data"]) for line in read_lines(path)} == wanted
     for table in tuned:
-        assert all(table.choice(row, d) for row in table.methods for d in table.data if table.is_tuned(row))
+        untuned = {row.name for row, data in table.cells if not row.published and table.choice(row, data) is None}
+        assert untuned <= {"diffmg_authors"} | {row.name for row in table.methods if "not tuned" in row.note}
 
 
 def test_a_search_takes_the_authors_options_and_settings() -> None:
@@ -169,14 +191,34 @@ def test_a_plan_file_is_read(tmp_path: Path) -> None:
     rows = Row("mlp"), Row("random", note="drawn")
     wanted = Table("small", "accuracy", ("acm", "academic:120"), 2, rows, paper={"mlp": {"acm": (1.5, 0.25)}})
     assert written(tmp_path) == wanted
-    table = written(tmp_path, SMALL.replace("seeds = 2", 'seeds = 2\nbudget = 3\ntuned = "best.jsonl"'))
+    more = 'seeds = 2\ntuned = "best.jsonl"\ntuning = { budget = 3 }'
+    table = written(tmp_path, SMALL.replace("seeds = 2", more))
     assert (table.tuning, Path(table.tuned)) == (Tuning(3), tmp_path / "best.jsonl")
+
+
+@pytest.mark.parametrize(("given", "budget"), [("30", Budget(trainings=30)), ('"2m"', Budget(seconds=120.0))])
+def test_a_row_may_have_a_budget(given: str, budget: Budget, tmp_path: Path) -> None:
+    text = SMALL.replace("seeds = 2", "seeds = 1").replace("[methods.mlp]", f"[methods.mlp]\nbudget = {given}")
+    table = written(tmp_path, text)
+    plans = [table.plan(row, "acm", 7, "cpu") for row in table.methods]
+    assert [(plan.budget, plan.seed, plan.repeats) for plan in plans] == [(budget, 7, 1), (None, 7, 1)]
+
+
+def test_a_row_may_be_on_some_of_the_data_sets_alone(tmp_path: Path) -> None:
+    table = written(tmp_path, SMALL.replace("[methods.mlp]", '[methods.mlp]\ndata = ["academic:120"]'))
+    assert [(row.name, data) for row, data in table.cells] == [
+        ("random", "acm"),
+        ("mlp", "academic:120"),
+        ("random", "academic:120"),
+    ]
+    assert [row.name for row, _ in table.part(["acm"], [], None).cells] == ["random"]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("note =", "nota =", "did you mean 'note'"),
+        ("note =", 'data = ["amc"]\nnote =', "did you mean 'acm'"),
         ("seeds = 2", "", "`seeds` must be given"),
         ("seeds = 2", "seeds = 'two'", "seeds: must be a whole number"),
         ("seeds = 2", "seeds = 0", "`seeds >= 1` must hold"),
@@ -210,6 +252,13 @@ def test_another_number_of_seeds_is_that_of_every_row() -> None:
     assert [part.plan(row, "acm", 0, "cpu").repeats for row in part.methods] == [4, 4]
 
 
+def test_seeds_of_whole_pipelines_are_their_number() -> None:
+    table = replace(table_of(Row("mlp", pipelines=7), Row("gcn"), pipelines=3), kind="search", seeds=1)
+    part = table.part([], [], 2)
+    assert [list(part.run_seeds(row, 5)) for row in part.methods] == [[5, 6], [5, 6]]
+    assert {part.plan(row, "acm", 0, "cpu").repeats for row in part.methods} == {1}
+
+
 def test_a_part_that_is_not_in_the_table_is_named(tmp_path: Path) -> None:
     table = written(tmp_path)
     for data, rows, seeds, words in (
@@ -230,8 +279,8 @@ CHOSEN = Tuned("mlp", "acm", Tuning(3), "score", 0.5, 0.5, 0.5, {"lr": 0.125}, {
 
 
 def tuned_table(folder: Path, *rows: Row) -> Table:
-    add_tuned(folder / "tuned.jsonl", CHOSEN)
-    return table_of(*rows, budget=3, tuned=str(folder / "tuned.jsonl"))
+    write_lines(folder / "tuned.jsonl", [to_plain(CHOSEN)])
+    return table_of(*rows, tuning=Tuning(3), tuned=str(folder / "tuned.jsonl"))
 
 
 def test_plans_have_what_was_chosen(tmp_path: Path) -> None:
@@ -240,18 +289,18 @@ def test_plans_have_what_was_chosen(tmp_path: Path) -> None:
     plan = table.plan(row, "acm", 0, "cpu")
     assert (plan.settings, plan.method) == (Settings(lr=0.125, dim=8), MethodSpec("mlp", {"layers": 3}))
     assert table.plan(row, "academic:120", 0, "cpu").settings.lr == 0.25
-    assert replace(table, budget=0).plan(row, "acm", 0, "cpu") == table.untuned_plan(row, "acm", 0, "cpu")
+    assert replace(table, tuned="").plan(row, "acm", 0, "cpu") == table.untuned_plan(row, "acm", 0, "cpu")
 
 
 def test_a_row_may_take_what_was_chosen_for_another_or_nothing(tmp_path: Path) -> None:
-    other, untuned, published = Row("gcn", tuned_as="mlp"), Row("mlp", tune=False), Row("mlp", published=True)
-    table = tuned_table(tmp_path, other, untuned, published)
-    assert [table.choice(row, "acm") for row in table.methods] == [CHOSEN, None, None]
+    rows = Row("gcn", tuned_as="mlp"), Row("gcn"), Row("mlp", published=True), Row("mlp", budget="9")
+    table = tuned_table(tmp_path, *rows)
+    assert [table.choice(row, "acm") for row in table.methods] == [CHOSEN, None, None, None]
 
 
 @pytest.mark.parametrize("other", [{"tuning": Tuning(4)}, {"tuning": Tuning(3, "halving")}, {"select": "loss"}])
 def test_settings_chosen_in_another_way_are_not_taken(other: dict[str, Any], tmp_path: Path) -> None:
     table = tuned_table(tmp_path, Row("mlp"))
-    add_tuned(tmp_path / "tuned.jsonl", replace(CHOSEN, **other))
+    write_lines(tmp_path / "tuned.jsonl", [to_plain(replace(CHOSEN, **other))])
     with pytest.raises(DiffmgError, match="chosen in one way"):
         table.plan(table.methods[0], "acm", 0, "cpu")

@@ -10,6 +10,7 @@ from diffmg.core.metagraph import MetaGraph
 from diffmg.core.run import Candidate
 from experiments.spec import Row, Table
 from experiments.tables import MISSING, Cells, Sheet, markdown, search_seconds, sheets
+from experiments.tuned import Tuning
 
 TABLE = Table(
     "a title",
@@ -64,7 +65,7 @@ def test_a_table_says_what_was_noted_how_it_was_tuned_and_where_it_ran() -> None
     cells = {("gcn", "acm"): cell(0.5, device="a card"), ("gcn", "imdb"): cell(0.5), ("diffmg", "acm"): cell(0.5)}
     assert sheets(TABLE, cells)[0].notes == ("diffmg: searched", "device: cpu", "device of gcn on acm: a card")
     for trainings, more in ((1, ""), (3, ", the best 2 of them 3 times")):
-        (sheet,) = sheets(replace(TABLE, budget=8, trainings=trainings), {})
+        (sheet,) = sheets(replace(TABLE, tuned="tuned.jsonl", tuning=Tuning(8, trainings=trainings)), {})
         assert sheet.notes[1] == f"tuned rows: 8 settings trained for each data set{more}; validation chose"
 
 

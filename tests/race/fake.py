@@ -24,6 +24,9 @@ class Fake:
         self.trials += trials
         return [self._outcome(field, trial) for trial in trials]
 
+    def close(self) -> None:
+        """Nothing was started."""
+
     def _outcome(self, field: Field, trial: Trial) -> Outcome:
         score = self.value(trial.candidate)
         if math.isnan(score):

@@ -94,10 +94,6 @@ class Evidence:
     """The best validation score after each batch that explored."""
     gain_of_doubling: float
     """What the second half of the explored candidates is expected to have brought."""
-    chance: float
-    """The score of the ensemble's votes dealt out at random."""
-    above_chance: bool
-    """Whether the ensemble scores higher than 95 % of random deals."""
     shares: tuple[Share, ...]
     single: int
     """The candidate of the single model."""
@@ -105,6 +101,10 @@ class Evidence:
     ensemble_score: float
     epochs_limit: int | None = None
     """Most epochs of a training that explored, where time was short."""
+    chance: float | None = None
+    """The test score of the model's answers dealt out at random; None before the end, or without a test part."""
+    above_chance: bool | None = None
+    """Whether the model's test score is higher than nearly all random deals of its answers."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
 """Helpers for synthetic networks, all vectorised, so that they scale to ten million nodes."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from diffmg.core import DiffmgError, Relation
+from diffmg.core import DiffmgError, MetaGraph, Relation
 
 Ints = NDArray[np.int64]
+Distractors = Mapping[tuple[Relation, str], int]
+"""Uninformative relations with the name of their reverse: edges per target node."""
 
 
 def counts(size: int, shares: dict[str, float], least: int) -> dict[str, int]:
@@ -44,3 +48,46 @@ def hint(rng: np.random.Generator, groups: Ints, columns: int, strength: float) 
     """Informative features: the centre of each row's group, plus noise."""
     centres = np.random.default_rng(0).standard_normal((int(groups.max()) + 1, columns), dtype=np.float32)
     return np.float32(strength) * centres[groups] + noise(rng, len(groups), columns)
+
+
+def check_variant(distractors: int, label_noise: float) -> None:
+    """Raise unless these can be the numbers of a harder variant."""
+    if distractors < 1:
+        raise DiffmgError(f"`distractors >= 1` must hold, but got distractors={distractors}; 2 is twice as many")
+    if not 0 <= label_noise < 1:
+        raise DiffmgError(f"`0 <= label_noise < 1` must hold, but got label_noise={label_noise}")
+
+
+def distractor_edges(rng: np.random.Generator, n: Mapping[str, int], distractors: Distractors) -> dict[Relation, Ints]:
+    """Random edges of these relations and of their reverses, for types of `n` nodes."""
+    edges: dict[Relation, Ints] = {}
+    for (relation, back), degree in distractors.items():
+        edges |= both_ways(relation, back, random_edges(rng, n[relation.source], n[relation.target], degree))
+    return edges
+
+
+def numbered(distractors: Distractors, number: int) -> Distractors:
+    """The same distractors again, under names with this number."""
+    return {
+        (Relation(r.source, f"{r.name}_{number}", r.target), f"{back}_{number}"): degree
+        for (r, back), degree in distractors.items()
+    }
+
+
+def mislabelled(rng: np.random.Generator, labels: Ints, nodes: Ints, classes: int, share: float) -> Ints:
+    """The labels with another class for a random `share` of these nodes."""
+    wrong = rng.permutation(nodes)[: round(share * len(nodes))]
+    changed = labels.copy()
+    changed[wrong] = (labels[wrong] + rng.integers(1, classes, len(wrong))) % classes
+    return changed
+
+
+def found(metagraphs: Sequence[MetaGraph], planted: Sequence[MetaGraph]) -> bool:
+    """Whether every planted path is a path of the found meta graphs of its target type.
+
+    The planted paths are the longest ones of the planted meta graphs.
+    """
+    paths = {p.target: set[tuple[Relation, ...]]() for p in planted}
+    for metagraph in metagraphs:
+        paths.setdefault(metagraph.target, set()).update(metagraph.paths())
+    return all(path in paths[p.target] for p in planted for path in p.longest_paths())

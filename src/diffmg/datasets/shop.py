@@ -6,11 +6,24 @@ import numpy as np
 
 from diffmg.core import EMPTY, IDENTITY, Link, MetaGraph, Relation
 from diffmg.datasets._base import DATASETS, Dataset
-from diffmg.datasets._made import Ints, both_ways, counts, hint, noise, pick_in_group, random_edges
+from diffmg.datasets._made import (
+    Distractors,
+    Ints,
+    both_ways,
+    check_variant,
+    counts,
+    distractor_edges,
+    hint,
+    noise,
+    numbered,
+    pick_in_group,
+    random_edges,
+)
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks import Part, Recommendation
 from diffmg.tasks.problem import Problem
 
+SIZE = 4000
 STYLES = 6
 FEATURES = 16
 CHOSEN = 8
@@ -21,7 +34,7 @@ SHARES = {"user": 0.35, "item": 0.5, "brand": 0.05, "category": 0.05, "city": 0.
 
 MAKES = Relation("brand", "makes", "item")
 BOUGHT_BY = Relation("item", "bought_by", "user")
-DISTRACTORS = {
+DISTRACTORS: Distractors = {
     (Relation("category", "holds", "item"), "in_category"): 2,
     (Relation("city", "home_of", "user"), "lives_in"): 1,
 }
@@ -43,27 +56,52 @@ class Shop(Dataset):
 
     def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
         """Generate a network of about `size` nodes (default 4000)."""
-        rng = np.random.default_rng(seed)
-        n = counts(4000 if size is None else size, SHARES, least=2 * STYLES)
-        brand_style = rng.permutation(np.arange(n["brand"]) % STYLES)
-        brand = rng.integers(0, n["brand"], n["item"])
-        item_style = brand_style[brand]
-        user_style = rng.permutation(np.arange(n["user"]) % STYLES)
-        positives, negatives = _pairs(rng, user_style, item_style)
-        observed = _observed(rng, user_style, item_style, np.concatenate([positives, negatives]))
-        friends = random_edges(rng, n["user"], n["user"], 3)
-        edges = {
-            **both_ways(BOUGHT_BY, "buys", observed.T[::-1]),
-            **both_ways(MAKES, "made_by", np.stack([brand, np.arange(n["item"])])),
-            Relation("user", "friend", "user"): np.concatenate([friends, friends[::-1]], axis=1),
-        }
-        for (relation, back), degree in DISTRACTORS.items():
-            edges |= both_ways(relation, back, random_edges(rng, n[relation.source], n[relation.target], degree))
-        features = {t: noise(rng, n[t], FEATURES) for t in ("user", "item")}
-        features["brand"] = hint(rng, brand_style, FEATURES, strength=1.0)
-        shape = (n["user"], n["item"])
-        task = Recommendation.build("user", "item", shape, _split(positives), _split(negatives), seen=observed)
-        return Problem(HeteroGraph.build(n, edges, features), task)
+        return make_shop(SIZE if size is None else size, seed)
+
+
+def make_shop(size: int = SIZE, seed: int = 0, *, distractors: int = 1, label_noise: float = 0.0) -> Problem:
+    """The network of about `size` nodes and its task.
+
+    Harder variants have `distractors` times as many uninformative relations, and a share of `label_noise` of the
+    positive training pairs exchanged for negative ones; all else is the same, validation and test too.
+    """
+    check_variant(distractors, label_noise)
+    rng, extra = np.random.default_rng(seed), np.random.default_rng([seed, 1])
+    n = counts(size, SHARES, least=2 * STYLES)
+    brand_style = rng.permutation(np.arange(n["brand"]) % STYLES)
+    brand = rng.integers(0, n["brand"], n["item"])
+    item_style = brand_style[brand]
+    user_style = rng.permutation(np.arange(n["user"]) % STYLES)
+    positives, negatives = _pairs(rng, user_style, item_style)
+    observed = _observed(rng, user_style, item_style, np.concatenate([positives, negatives]))
+    edges = {
+        **both_ways(BOUGHT_BY, "buys", observed.T[::-1]),
+        **both_ways(MAKES, "made_by", np.stack([brand, np.arange(n["item"])])),
+        **_distractors(rng, n, "friend", DISTRACTORS),
+    }
+    for number in range(2, distractors + 1):
+        edges |= _distractors(extra, n, f"friend_{number}", numbered(DISTRACTORS, number))
+    features = {t: noise(rng, n[t], FEATURES) for t in ("user", "item")}
+    features["brand"] = hint(rng, brand_style, FEATURES, strength=1.0)
+    parts = _mixed(extra, _split(positives), _split(negatives), label_noise)
+    task = Recommendation.build("user", "item", (n["user"], n["item"]), *parts, seen=observed)
+    return Problem(HeteroGraph.build(n, edges, features), task)
+
+
+def _distractors(rng: np.random.Generator, n: dict[str, int], friend: str, others: Distractors) -> dict[Relation, Ints]:
+    """Random friendships, and the other relations that tell nothing."""
+    friends = random_edges(rng, n["user"], n["user"], 3)
+    friendship = {Relation("user", friend, "user"): np.concatenate([friends, friends[::-1]], axis=1)}
+    return friendship | distractor_edges(rng, n, others)
+
+
+def _mixed(
+    rng: np.random.Generator, positives: dict[Part, Ints], negatives: dict[Part, Ints], share: float
+) -> tuple[dict[Part, Ints], dict[Part, Ints]]:
+    """A share of the training pairs exchanged between positives and negatives."""
+    ups, downs = positives["train"], negatives["train"]
+    wrong = rng.permutation(np.arange(len(ups)) < round(share * len(ups)))[:, None]
+    return {**positives, "train": np.where(wrong, downs, ups)}, {**negatives, "train": np.where(wrong, ups, downs)}
 
 
 def _pairs(rng: np.random.Generator, user_style: Ints, item_style: Ints) -> tuple[Ints, Ints]:

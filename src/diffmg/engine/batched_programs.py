@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from diffmg.core import MetaGraph, Relation, compile_program
-from diffmg.core.program import Cell, Step, Term
+from diffmg.core.program import Cell, Product, Step, Term
 
 Parts = dict[int, float]
 """Factors of the computed states that a cell is made of."""
+Tables = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,7 @@ class CellProgram:
         self.parts[step.cell] = {state: 1.0}
         self.passed[cell] = passed
         for product in step.products:
-            for term in product.terms:
-                self._add_message(product.relation, state, term, weights)
+            self._add_messages(product, state, weights)
 
     def read(self, cell: Cell) -> Parts:
         """What a cell is made of; state 0 is given."""
@@ -71,11 +75,12 @@ class CellProgram:
                 total[state] = total.get(state, 0.0) + weights[term.weight] * factor
         return total
 
-    def _add_message(self, relation: Relation, into: int, term: Term, weights: Sequence[float]) -> None:
-        weight = weights[term.weight]
-        ((source, factor),) = self.read(Cell(term.state, relation.source)).items()
-        ((own, own_factor),) = self.read(Cell(term.state, relation.target)).items()
-        self.messages.append(Message(relation, into, source, weight * factor, own, weight * own_factor))
+    def _add_messages(self, product: Product, into: int, weights: Sequence[float]) -> None:
+        """Messages along one relation from the same computed state are one."""
+        sources = self._sum(product.terms, product.relation.source, weights)
+        owns = self._sum(product.terms, product.relation.target, weights)
+        for (source, factor), (own, share) in zip_longest(sources.items(), owns.items(), fillvalue=(0, 0.0)):
+            self.messages.append(Message(product.relation, into, source, factor, own, share))
 
 
 def cell_program(metagraph: MetaGraph, depth: int, *, mean: bool) -> CellProgram:
@@ -94,15 +99,15 @@ def cell_program(metagraph: MetaGraph, depth: int, *, mean: bool) -> CellProgram
     return made
 
 
-def sizes(slots: int, towers: int, depth: int, types: int, entries: int) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Shapes of the programs of all slots, by name; `.f` is forward, `.b` backward."""
+def sizes(slots: int, towers: int, depth: int, types: int, entries: int) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Shapes and number formats of the programs of all slots, by name; `.f` is forward, `.b` backward."""
     head = (slots, towers, depth + 1)
-    found: dict[str, tuple[tuple[int, ...], torch.dtype]] = {"cells": (head, torch.int64)}
+    found: dict[str, tuple[tuple[int, ...], str]] = {"cells": (head, "int64")}
     for way in "fb":
-        found[f"entries.{way}"] = ((*head, entries, 3), torch.int32)
-        found[f"factors.{way}"] = ((*head, entries, 2), torch.float32)
-        found[f"counts.{way}"] = (head, torch.int32)
-        found[f"passed.{way}"] = ((*head, depth + 1, types), torch.float32)
+        found[f"entries.{way}"] = ((*head, entries, 3), "int32")
+        found[f"factors.{way}"] = ((*head, entries, 2), "float32")
+        found[f"counts.{way}"] = (head, "int32")
+        found[f"passed.{way}"] = ((*head, depth + 1, types), "float32")
     return found
 
 
@@ -110,8 +115,8 @@ def encoded(
     programs: Sequence[CellProgram], types: Sequence[str], numbers: Mapping[Relation, int], entries: int
 ) -> dict[str, Tensor]:
     """The programs of a slot's towers as the kernels read them."""
-    depth = programs[0].depth
-    tables = {n: torch.zeros(*size[1:], dtype=dtype) for n, (size, dtype) in sizes(1, len(programs), depth, len(types), entries).items()}
+    wanted = sizes(1, len(programs), programs[0].depth, len(types), entries)
+    tables: Tables = {name: np.zeros(size[1:], dtype) for name, (size, dtype) in wanted.items()}
     for tower, program in enumerate(programs):
         for cell in program.computed:
             tables["cells"][tower, cell.state] |= 1 << types.index(cell.node_type)
@@ -121,23 +126,23 @@ def encoded(
                 tables["passed.b"][tower, state, cell.state, types.index(cell.node_type)] = factor
         for message in program.messages:
             _encode(message, tower, numbers[message.relation], tables)
-    return tables
+    return {name: torch.from_numpy(table) for name, table in tables.items()}
 
 
-def _encode(m: Message, tower: int, number: int, tables: dict[str, Tensor]) -> None:
+def _encode(m: Message, tower: int, number: int, tables: Tables) -> None:
     """A message as one entry forward, and one or two backward."""
-    _append(tables, "f", tower, m.into, (number, m.source, m.own), (m.factor, m.own_factor))
+    _append(tables, "f", (tower, m.into), (number, m.source, m.own), (m.factor, m.own_factor))
     if m.source == m.own:
-        _append(tables, "b", tower, m.source, (number, m.into, m.into), (m.factor, m.own_factor))
+        _append(tables, "b", (tower, m.source), (number, m.into, m.into), (m.factor, m.own_factor))
         return
-    _append(tables, "b", tower, m.source, (number, m.into, m.into), (m.factor, 0.0))
-    _append(tables, "b", tower, m.own, (number, m.into, m.into), (0.0, m.own_factor))
+    if m.factor:
+        _append(tables, "b", (tower, m.source), (number, m.into, m.into), (m.factor, 0.0))
+    if m.own_factor:
+        _append(tables, "b", (tower, m.own), (number, m.into, m.into), (0.0, m.own_factor))
 
 
-def _append(
-    tables: dict[str, Tensor], way: str, tower: int, state: int, entry: Sequence[int], factors: Sequence[float]
-) -> None:
-    at = int(tables[f"counts.{way}"][tower, state])
-    tables[f"entries.{way}"][tower, state, at] = torch.tensor(entry)
-    tables[f"factors.{way}"][tower, state, at] = torch.tensor(factors)
-    tables[f"counts.{way}"][tower, state] += 1
+def _append(tables: Tables, way: str, place: tuple[int, int], entry: Sequence[int], factors: Sequence[float]) -> None:
+    at = tables[f"counts.{way}"][place]
+    tables[f"entries.{way}"][(*place, at)] = entry
+    tables[f"factors.{way}"][(*place, at)] = factors
+    tables[f"counts.{way}"][place] += 1

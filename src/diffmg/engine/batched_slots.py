@@ -53,7 +53,8 @@ class Shape:
 
     def leaves(self) -> dict[str, tuple[tuple[int, ...], bool]]:
         """Shape of each parameter without the slot axis, and whether it has a tower axis first."""
-        d, found = self.dim, {}
+        d = self.dim
+        found: dict[str, tuple[tuple[int, ...], bool]] = {}
         for t, inputs in self.inputs.items():
             found |= {f"table.{t}": ((inputs, d), True), f"offset.{t}": ((d,), True)}
         found |= {"shared.weight": ((d, d), True), "shared.bias": ((d,), True)}
@@ -71,6 +72,8 @@ class Slots:
 
     host: dict[str, Tensor]
     device: dict[str, Tensor] = field(default_factory=dict)
+    changed: bool = True
+    """Whether the host's values are newer."""
 
     @classmethod
     def empty(cls, shape: Shape, device: torch.device) -> Slots:
@@ -84,16 +87,34 @@ class Slots:
             "patience": ((c,), whole), "max_epochs": ((c,), whole), "owner": ((c, t), torch.int32),
             "draws": ((c, shape.draws, DRAWS), whole),
         }  # fmt: skip
-        sizes |= program_sizes(c, t, shape.depth, len(shape.rows), shape.entries)
+        programs = program_sizes(c, t, shape.depth, len(shape.rows), shape.entries)
+        sizes |= {name: (size, getattr(torch, dtype)) for name, (size, dtype) in programs.items()}
         sizes |= {f"live.{name}": ((c, t), flags) for name in shape.rows}
         sizes |= {f"there.{name}": ((c, t) if towers else (c,), flags) for name, (_, towers) in shape.leaves().items()}
         host = {name: torch.zeros(size, dtype=dtype) for name, (size, dtype) in sizes.items()}
         return cls(host, {name: value.to(device, copy=True) for name, value in host.items()})
 
     def upload(self) -> None:
-        """Copy the host's values to the device, in place."""
+        """Copy the host's values to the device, in place, if any was set."""
+        if not self.changed:
+            return
+        self.changed = False
         for name, value in self.host.items():
             self.device[name].copy_(value)
 
+    def set(self, slot: int, values: Mapping[str, Tensor]) -> None:
+        """Set values of a slot; those not given become zero."""
+        self.changed = True
+        for name, value in self.host.items():
+            if name in values:
+                value[slot] = values[name]
+            else:
+                value[slot] = 0
+
     def __getitem__(self, name: str) -> Tensor:
         return self.device[name]
+
+
+def block_width(dim: int, least: int = 1) -> dict[str, int]:
+    """Columns of a block: as many as there are, in a power of two."""
+    return {"WIDTH": dim, "D": max(least, 1 << (dim - 1).bit_length())}

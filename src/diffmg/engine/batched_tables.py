@@ -7,18 +7,20 @@ from dataclasses import fields, replace
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from diffmg.core import Relation
 from diffmg.engine.layout import KernelTables, SelfTerms, Table, kernel_tables
 from diffmg.graph.network import HeteroGraph
 
+CHUNK = 64
+"""Rows with more entries than this are split: shorter chunks than a single model has balance the blocks of a batch."""
+
 
 def stacked_tables(graphs: Sequence[HeteroGraph]) -> KernelTables:
     """The tables of networks that differ only in how they aggregate; operations of the n-th follow those before it."""
-    every = [kernel_tables(graph) for graph in graphs]
+    every = [_rechunked_both(kernel_tables(graph)) for graph in graphs]
     first = every[0]
-    if len(every) == 1:
-        return replace(first, packed={})
     return replace(
         first,
         forward=_stacked([t.forward for t in every]),
@@ -34,6 +36,28 @@ def operation_numbers(tables: KernelTables, variant: int) -> dict[Relation, int]
     """Numbers of the relations of the n-th network."""
     first = variant * len(tables.numbers)
     return {o: first + number for o, number in tables.numbers.items() if isinstance(o, Relation)}
+
+
+def _rechunked_both(tables: KernelTables) -> KernelTables:
+    return replace(tables, forward=_rechunked(tables.forward), backward=_rechunked(tables.backward), packed={})
+
+
+def _rechunked(table: Table) -> Table:
+    """The same matrices with their long rows in chunks of another size."""
+    counts = (table.high_row - table.low_row).tolist()
+    starts = table.base.tolist()
+    pointers = [table.pointer[a : a + n + 1] for a, n in zip(starts, counts, strict=True) if n]
+    chunked = [chunk_rows(p, CHUNK) for p in pointers]
+    number = [len(chunks) for _, chunks in chunked] + [0] * (len(counts) - len(pointers))
+    places = torch.tensor([_starts(number), number], device=table.base.device, dtype=table.base.dtype)
+    return replace(
+        table,
+        chunk_base=places[0],
+        chunk_count=places[1],
+        chunk_pointer=torch.cat([chunk_pointer for chunk_pointer, _ in chunked]),
+        chunks=torch.cat([chunks for _, chunks in chunked]),
+        max_chunks=max(number),
+    )
 
 
 def _stacked(tables: Sequence[Table]) -> Table:
@@ -61,3 +85,14 @@ def _joined(parts: Sequence[Tensor], shifts: Sequence[int] | None) -> Tensor:
 
 def _starts(sizes: Sequence[int]) -> list[int]:
     return [sum(sizes[:n]) for n in range(len(sizes))]
+
+
+def chunk_rows(pointer: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Split long rows: per row the offset of its chunks (rows + 1), per chunk the range of its entries."""
+    length = pointer.diff()
+    number = torch.where(length > size, (length + size - 1) // size, 0)
+    chunk_pointer = pad(number.cumsum(0, dtype=pointer.dtype), (1, 0))
+    row = torch.repeat_interleave(torch.arange(len(number), device=pointer.device), number)
+    place = torch.arange(len(row), device=pointer.device, dtype=pointer.dtype) - chunk_pointer[row]
+    low = pointer[row] + place * size
+    return chunk_pointer, torch.stack([low, torch.minimum(low + size, pointer[row + 1])], dim=1)

@@ -14,7 +14,6 @@ from diffmg.engine.backend import fused
 from diffmg.engine.batched_slots import Shape, Slots
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
-from diffmg.nn.affine import affine
 
 Place = tuple[str, int | None]
 """A parameter of the batch, and the tower it belongs to."""
@@ -26,8 +25,10 @@ class Steps(Protocol):
     def draw(self, keep: Tensor) -> None:
         """Draw the dropout masks of the next epoch."""
 
-    def project(self, keep: Tensor | None, sources: Sequence[Tensor], offsets: Sequence[Tensor]) -> Tensor:
-        """State 0 before the shared map."""
+    def first_state(
+        self, keep: Tensor | None, sources: Sequence[Tensor], offsets: Sequence[Tensor], weight: Tensor, bias: Tensor
+    ) -> Tensor:
+        """State 0."""
 
     def propagate(self, first: Tensor) -> tuple[Tensor, ...]:
         """The last state of each tower's target type."""
@@ -49,14 +50,15 @@ class BatchedModel:
             name: torch.zeros(*heads[name], *size, device=graph.device).requires_grad_()
             for name, (size, _) in leaves.items()
         }
-        self.eye = torch.eye(shape.dim, device=graph.device)
 
     def encode(self, keep: Tensor | None) -> tuple[Tensor, ...]:
         """Representations of each tower's target type, (slots, n, dim); `keep` holds the dropout masks."""
         p, types = self.parameters, list(self.shape.rows)
         sources = [self._projected(t) for t in types]
-        h = self.steps.project(keep, sources, [p[f"offset.{t}"] for t in types])
-        states = self.steps.propagate(affine(h, *self._shared_map()))
+        offsets = [p[f"offset.{t}"] for t in types]
+        states = self.steps.propagate(
+            self.steps.first_state(keep, sources, offsets, p["shared.weight"], p["shared.bias"])
+        )
         return tuple(self.steps.read_out(n, x, p["norm.weight"], p["norm.bias"]) for n, x in enumerate(states))
 
     @property
@@ -72,19 +74,10 @@ class BatchedModel:
         if not isinstance(x, FixedMatrix):
             return x @ weight
         if fused(self.graph):
-            from diffmg.engine.batched import features_times
+            from diffmg.engine.batched_pairs import features_times
 
             return features_times(x, weight)
         return torch.stack([torch.stack([x @ w for w in towers]) for towers in weight])
-
-    def _shared_map(self) -> tuple[Tensor, Tensor]:
-        """Weight and bias of each tower's shared map: its own, the first tower's, or the identity."""
-        own = self.slots["owner"] == torch.arange(self.shape.towers, device=self.eye.device)
-        mapped = self.slots["mapped"].view(-1, 1, 1, 1) > 0
-        weight, bias = self.parameters["shared.weight"], self.parameters["shared.bias"]
-        weight = torch.where(own[:, :, None, None], weight, weight[:, :1])
-        bias = torch.where(own[:, :, None], bias, bias[:, :1])
-        return torch.where(mapped, weight, self.eye).flatten(0, 1), (bias * mapped[:, :, 0]).flatten(0, 1)
 
 
 def places(names: Sequence[str], node_types: Sequence[Sequence[str]]) -> dict[str, Place]:

@@ -48,15 +48,17 @@ class PlainBatch:
                         dropout(torch.ones_like(rows, dtype=torch.float32), occupant.dropout, occupant.generator)
                     )
 
-    def project(self, keep: Tensor | None, sources: Sequence[Tensor], offsets: Sequence[Tensor]) -> Tensor:
-        """State 0 before the shared map, (slots * towers, nodes, dim)."""
+    def first_state(
+        self, keep: Tensor | None, sources: Sequence[Tensor], offsets: Sequence[Tensor], weight: Tensor, bias: Tensor
+    ) -> Tensor:
+        """State 0, (slots * towers, nodes, dim), from each type's projection, its bias and the shared map."""
         h = torch.cat([x + b.unsqueeze(2) for x, b in zip(sources, offsets, strict=True)], dim=2)
         h = torch.where(self._switch("tanh"), torch.tanh(h), h)
         if keep is not None:
             h = torch.where(self._switch("scale"), h * keep, h)
+        h = torch.where(self._switch("mapped"), h @ weight + bias.unsqueeze(2), h)
         own = self.slots["owner"] == torch.arange(self.shape.towers, device=h.device)
-        h = torch.where(own[:, :, None, None], h, h[:, :1])
-        return h.flatten(0, 1)
+        return torch.where(own[:, :, None, None], h, h[:, :1]).flatten(0, 1)
 
     def propagate(self, first: Tensor) -> tuple[Tensor, ...]:
         """The last state of each tower's target type, (slots, n, dim)."""

@@ -6,12 +6,16 @@ import math
 import statistics
 
 import torch
+from torch import Tensor
 
+from diffmg.core import Task
 from diffmg.core.run import Evidence, Finalist
 from diffmg.race.board import Board
 from diffmg.race.field import Field
 from diffmg.race.result import Chosen
 
+RARE = 0.02
+"""A score that fewer random deals than this share reach is above chance."""
 SHUFFLES = 200
 """Random orders of the votes that the score is compared with."""
 
@@ -19,7 +23,6 @@ SHUFFLES = 200
 def evidence_of(board: Board, field: Field, chosen: Chosen, limit: int | None) -> Evidence:
     """Everything a reader needs in order to judge the choice."""
     most = max(len(e.values) for e in board.entries)
-    chance, share = _chance(field, chosen)
     return Evidence(
         candidates=len(board.entries),
         failed=board.failed,
@@ -28,8 +31,6 @@ def evidence_of(board: Board, field: Field, chosen: Chosen, limit: int | None) -
         judged_on="folds" if field.folds is not None and most > 1 else "validation",
         running_best=tuple(board.running_best),
         gain_of_doubling=_gain_of_doubling(board),
-        chance=chance,
-        above_chance=share < 0.05,
         shares=chosen.shares(),
         single=chosen.single.number,
         single_score=chosen.single_score,
@@ -57,15 +58,13 @@ def _gain_of_doubling(board: Board) -> float:
     return firsts[-1] - sum(value * chance for value, chance in zip(firsts, chances, strict=True))
 
 
-def _chance(field: Field, chosen: Chosen) -> tuple[float, float]:
-    """The mean score of votes dealt out at random, and the share of such deals that score as well."""
-    whole = field.problem.task if field.folds is None else field.folds.whole
-    task, votes = whole.to("cpu"), chosen.votes
-    if len(votes) != task.size("val"):
-        task = field.problem.task.to("cpu")
+def chance_of(task: Task, votes: Tensor, score: float) -> tuple[float, bool]:
+    """The mean score of test votes dealt out at random, and whether the score is higher than nearly all such deals.
+
+    Validation cannot tell: everything was chosen by it.
+    """
     draw = torch.Generator().manual_seed(0)
-    shuffled = [
-        float(task.score_votes(votes[torch.randperm(len(votes), generator=draw)], "val")) for _ in range(SHUFFLES)
-    ]
-    better = sum(task.sign * s >= task.sign * chosen.ensemble_score for s in shuffled)
-    return statistics.fmean(shuffled), better / SHUFFLES
+    orders = (torch.randperm(len(votes), generator=draw) for _ in range(SHUFFLES))
+    dealt = [float(task.score_votes(votes[order], "test")) for order in orders]
+    as_good = sum(task.sign * s >= task.sign * score for s in dealt)
+    return statistics.fmean(dealt), as_good / SHUFFLES < RARE

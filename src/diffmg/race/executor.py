@@ -1,16 +1,17 @@
-"""Where trials are trained: this process, on one card or on all cores."""
+"""Where trials are trained: in this process and its workers, on one card or on all cores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import torch
 
 from diffmg.engine.backend import Backend
 from diffmg.race.field import Field
+from diffmg.race.on_card import Card
 from diffmg.race.trial import Outcome, Trial, train
+from diffmg.race.workers import Workers, can_fork
 
 
 class Executor(Protocol):
@@ -19,29 +20,47 @@ class Executor(Protocol):
     def run(self, field: Field, trials: Sequence[Trial]) -> list[Outcome]:
         """Train all of them."""
 
+    def close(self) -> None:
+        """Let go of everything that was started."""
+
 
 class Local:
-    """In this process: every core of the CPU trains one at a time; a card trains many at once."""
+    """On this machine: a card trains many at once; every core of the CPU trains one at a time, with one thread.
+
+    The outcome of a trial does not depend on the number of cores.
+    """
+
+    def __init__(self) -> None:
+        self.workers: Workers | None = None
+        self.card: Card | None = None
 
     def run(self, field: Field, trials: Sequence[Trial]) -> list[Outcome]:
         """Train all of them."""
         if Backend.of(field.problem.graph).accelerated:
-            from diffmg.race.on_card import run_on_card
+            if self.card is None or self.card.field is not field:
+                self.card = Card(field)
+            return self.card.run(trials)
+        cores = torch.get_num_threads()
+        if cores == 1 or not can_fork():
+            return run_here(field, trials)
+        if self.workers is None or self.workers.field is not field:
+            self.close()
+            self.workers = Workers(field, cores)
+        return self.workers.run(trials)
 
-            return run_on_card(field, trials)
-        return run_on_cores(field, trials)
+    def close(self) -> None:
+        """Stop the workers, free the card's memory."""
+        self.card = None
+        if self.workers is not None:
+            self.workers.close()
+            self.workers = None
 
 
-def run_on_cores(field: Field, trials: Sequence[Trial]) -> list[Outcome]:
-    """One training per core, each with one thread: the outcome does not depend on the number of cores."""
+def run_here(field: Field, trials: Sequence[Trial]) -> list[Outcome]:
+    """One after another, with one thread."""
     threads = torch.get_num_threads()
-
-    def one(trial: Trial) -> Outcome:
-        torch.set_num_threads(1)
-        return train(field.on(trial.fold), trial)
-
+    torch.set_num_threads(1)
     try:
-        with ThreadPoolExecutor(min(threads, len(trials)) or 1) as pool:
-            return list(pool.map(one, trials))
+        return [train(field.on(trial.fold), trial) for trial in trials]
     finally:
         torch.set_num_threads(threads)

@@ -25,7 +25,7 @@ from diffmg.race.simplify import simpler_candidate
 from diffmg.race.trial import Trial
 from diffmg.training.job import Epoch, Job
 
-BATCH = {False: 4, True: 24}
+BATCH = {False: 4, True: 48}
 """Trials of a batch, on a CPU and on a card: part of the plan, so the result does not depend on the number of cores."""
 REPEATS = 2
 """Further seeds of a finalist where there are no folds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -11,8 +11,9 @@ from torch import Tensor
 from diffmg.core.run import Share
 from diffmg.race.board import Board, Turn
 from diffmg.race.choice import Pick, best_single, complete_candidates
-from diffmg.race.ensemble import choose_ensemble
+from diffmg.race.ensemble import POOL, choose_ensemble
 from diffmg.race.field import Field
+from diffmg.training.training import outputs_of
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,6 @@ class Chosen:
     single_score: float
     members: tuple[Pick, ...]
     ensemble_score: float
-    votes: Tensor
-    """The ensemble's votes on what it was judged on."""
 
     def shares(self) -> tuple[Share, ...]:
         """For each candidate in the ensemble, its share."""
@@ -42,11 +41,11 @@ def choose(board: Board, field: Field) -> Chosen:
     return Chosen(single, board.sign * board.entries[single.number].value, *found)
 
 
-def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pick, ...], float, Tensor]:
+def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pick, ...], float]:
     folds = field.folds
     assert folds is not None, "only finalists with folds are judged on them"
     turns = [Turn(fold, 0) for fold in range(1, len(folds.tasks) + 1)]
-    votes = [folds.gather([_votes(board, n, turn) for turn in turns]) for n in complete]
+    votes = [folds.gather([_votes(board, field, n, turn) for turn in turns]) for n in complete]
     whole = folds.whole.to("cpu")
 
     def score(mean: Tensor) -> float:
@@ -55,14 +54,15 @@ def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pi
     shares = choose_ensemble(votes, score)
     mean = torch.stack([votes[n] * share for n, share in shares.items()]).sum(dim=0)
     members = [Pick(complete[n], turn, share / len(turns)) for n, share in shares.items() for turn in turns]
-    return tuple(members), board.sign * score(mean), mean
+    return tuple(members), board.sign * score(mean)
 
 
-def _by_models(board: Board, field: Field) -> tuple[tuple[Pick, ...], float, Tensor]:
+def _by_models(board: Board, field: Field) -> tuple[tuple[Pick, ...], float]:
     task = field.problem.task.to("cpu")
-    keys = [key for key in board.models if key[1].fold == 0]
-    scales = [task.vote_scale(_votes(board, *key)) for key in keys]
-    votes = [_votes(board, *key) * scale for key, scale in zip(keys, scales, strict=True)]
+    own = [key for key in board.models if key[1].fold == 0]
+    keys = sorted(own, key=lambda key: (-board.entries[key[0]].values[key[1]], key))[:POOL]
+    scales = [task.vote_scale(_votes(board, field, *key)) for key in keys]
+    votes = [_votes(board, field, *key) * scale for key, scale in zip(keys, scales, strict=True)]
 
     def score(mean: Tensor) -> float:
         value = float(task.score_votes(mean, "val"))
@@ -72,10 +72,17 @@ def _by_models(board: Board, field: Field) -> tuple[tuple[Pick, ...], float, Ten
     mean = torch.stack([votes[n] * share for n, share in shares.items()]).sum(dim=0)
     sureness = task.vote_calibration(mean, "val")
     members = [Pick(*keys[n], share * scales[n] * sureness) for n, share in shares.items()]
-    return tuple(members), board.sign * score(mean), mean
+    return tuple(members), board.sign * score(mean)
 
 
-def _votes(board: Board, number: int, turn: Turn) -> Tensor:
-    votes = board.models[number, turn].votes
-    assert votes is not None, "a kept model has votes"
-    return votes
+def _votes(board: Board, field: Field, number: int, turn: Turn) -> Tensor:
+    """The votes of a model; computed, and kept, where its training did not need them."""
+    outcome = board.models[number, turn]
+    if outcome.votes is None:
+        problem, candidate = field.on(turn.fold), board.entries[number].candidate
+        network = candidate.method.network(problem, candidate.settings, 0, outcome.metagraphs)
+        network.load_state_dict(dict(outcome.weights))
+        votes = problem.task.votes(outputs_of(network, problem), "val").cpu()
+        board.models[number, turn] = outcome = replace(outcome, votes=votes)
+    assert outcome.votes is not None, "they were computed"
+    return outcome.votes

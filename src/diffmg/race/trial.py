@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -72,6 +73,20 @@ def train(problem: Problem, trial: Trial) -> Outcome:
         return outcome_of(problem, training, found)
     except (DiffmgError, RuntimeError, ValueError, MemoryError, ArithmeticError) as error:
         return failure(error)
+
+
+def packed(outcome: Outcome) -> Outcome:
+    """The outcome with arrays in place of tensors, for a pipe between processes."""
+    votes = None if outcome.votes is None else outcome.votes.numpy()
+    weights: dict[str, Any] = {name: t.numpy() for name, t in outcome.weights.items()}
+    return replace(outcome, weights=weights, votes=votes)  # type: ignore[arg-type]
+
+
+def unpacked(outcome: Outcome) -> Outcome:
+    """What `packed` made, with tensors again."""
+    votes = None if outcome.votes is None else torch.from_numpy(outcome.votes)
+    weights = {name: torch.from_numpy(a) for name, a in outcome.weights.items()}
+    return replace(outcome, weights=weights, votes=votes)
 
 
 def failure(error: BaseException) -> Outcome:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Method, Plan, Run, Settings, derive_seed
-from diffmg.core.run import Candidate, Trained
+from diffmg.core.run import Candidate, Evidence, Trained
 from diffmg.methods.ensemble import Ensemble, EnsembleNetwork, Joined, Member
 from diffmg.race.board import Board
 from diffmg.race.choice import Pick
-from diffmg.race.evidence import evidence_of
+from diffmg.race.evidence import chance_of, evidence_of
 from diffmg.race.executor import Executor, Local
 from diffmg.race.field import Field
 from diffmg.race.loop import Race, Rules
@@ -55,8 +55,11 @@ class Racing:
         """Race, choose by validation, then score; the run, the model for prediction, and the single model."""
         if self.plan.budget is not None and self.plan.budget.seconds is not None and self.race.limit is None:
             self.race.limit = explore_epochs(self.problem, self.race.space, self.plan.budget.seconds, self.plan.seed)
-        drive(PHASE, self.race, self.watch, self.store)
-        return self.finished(begun, status="done")
+        try:
+            drive(PHASE, self.race, self.watch, self.store)
+            return self.finished(begun, status="done")
+        finally:
+            self.executor.close()
 
     def finished(self, begun: Run, status: str) -> tuple[Run, Model, Model]:
         """What the race has come to; test scores only where it is done."""
@@ -72,6 +75,8 @@ class Racing:
         trained = [
             self._scored(m, s, done=done) for m, s in ((members, scores), (single, {metric: chosen.single_score}))
         ]
+        if done:
+            evidence = self._beside_chance(evidence, members, trained[0].test.get(metric))
         if self.plan.refit != "no" and done:
             members, single = self._refitted(chosen, members), self._refitted(chosen, single)
         run = replace(
@@ -104,9 +109,21 @@ class Racing:
 
     def _scored(self, members: Members, val: dict[str, float], *, done: bool) -> Trained:
         """Validation scores as the choice saw them; test scores after all selection is done."""
-        test = scores_on(self.problem, outputs_of(self._network(members), self.problem), "test") if done else {}
-        epochs = [m.settings.max_epochs for m, _ in members]
-        return Trained(0, max(epochs), max(epochs), val, test)
+        epochs = max(m.settings.max_epochs for m, _ in members)
+        test = scores_on(self.problem, self._outputs(members), "test") if done else {}
+        return Trained(0, epochs, epochs, val, test)
+
+    def _outputs(self, members: Members) -> tuple[Tensor, ...]:
+        return outputs_of(self._network(members), self.problem)
+
+    def _beside_chance(self, evidence: Evidence, members: Members, score: float | None) -> Evidence:
+        """The evidence with what chance alone would score on the test part, if there is one."""
+        if score is None:
+            return evidence
+        task = self.problem.task
+        votes = task.votes(self._outputs(members), "test").cpu()
+        chance, above = chance_of(task.to("cpu"), votes, score)
+        return replace(evidence, chance=chance, above_chance=above)
 
     def _network(self, members: Members) -> EnsembleNetwork:
         method = self._ensemble(members)

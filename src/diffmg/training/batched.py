@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Settings
 from diffmg.engine.backend import MOST_TYPES, fused
+from diffmg.engine.batched_device import copying
 from diffmg.engine.batched_slots import Shape
 from diffmg.engine.device import free_bytes
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.problem import Problem
-from diffmg.training.batched_epochs import BatchedEpochs, Variant
-from diffmg.training.batched_loading import Prepared, Trial, one_draw, prepare
+from diffmg.training.batched_epochs import BatchedEpochs
+from diffmg.training.batched_loading import Prepared, Trial, one_draw
 from diffmg.training.batched_scores import objective_of
 
-WORKERS = 4
+WORKERS = min(8, os.cpu_count() or 1)
 """Threads that draw first parameters and copy results while epochs run."""
 MOST_SLOTS = 64
 WORK = 4e8
@@ -97,14 +99,14 @@ class BatchedTrainer:
         variants = sorted(
             {(t.settings.aggregate, t.settings.self_loops) for t in trials} | set(old.variants if old else ())
         )
-        shape = self._shape(trials, variants, old.shape if old else None)
+        shape = self._shape(trials, old.shape if old else None)
         if old is None or (old.shape, list(old.variants)) != (shape, variants):
             old = None
             self.programs.pop(dim, None)
             self.programs[dim] = BatchedEpochs(self.problem, shape, variants)
         return self.programs[dim]
 
-    def _shape(self, trials: Sequence[Trial], variants: Sequence[Variant], old: Shape | None) -> Shape:
+    def _shape(self, trials: Sequence[Trial], old: Shape | None) -> Shape:
         graph, task = self.problem.graph, self.problem.task
         types, targets = graph.schema.node_types, task.target_types
         dropped = [trial for trial in trials if trial.settings.dropout > 0]
@@ -166,56 +168,61 @@ class _Group:
     epochs: BatchedEpochs
     on_host: Problem
     trials: Sequence[Trial]
+    submitted: int = 0
+    started: int = 0
+    ahead: deque[Future[Prepared]] = field(default_factory=deque)
     running: dict[int, _Progress] = field(default_factory=dict)
     results: dict[int, Future[Trained]] = field(default_factory=dict)
 
     def run(self) -> list[Trained]:
         """Train all; results in order."""
         with ThreadPoolExecutor(WORKERS) as pool:
-            waiting = self._prepared(pool)
+            self._look_ahead(pool)
+            wait(self.ahead)
             for slot in range(self.epochs.shape.slots):
-                self._fill(slot, waiting)
+                self._fill(slot)
             while self.running:
-                self.epochs.slots.upload()
+                self._look_ahead(pool)
                 rows = self.epochs.run()
-                for slot in list(self.running):
-                    if self._advance(slot, rows):
-                        self._finish(slot, pool)
-                        self._fill(slot, waiting)
+                ended = [slot for slot in self.running if self._advance(slot, rows)]
+                finished = [self._finish(slot) for slot in ended]
+                for slot in ended:
+                    self._fill(slot)
+                for number, result in finished:
+                    self.results[number] = pool.submit(result)
             return [self.results[n].result() for n in range(len(self.trials))]
 
-    def _prepared(self, pool: ThreadPoolExecutor) -> Iterator[Prepared]:
-        """The trials in order, prepared ahead of time."""
-        ahead: deque[Future[Prepared]] = deque()
-        for trial in self.trials:
-            ahead.append(pool.submit(prepare, self.on_host, trial, self.epochs.device))
-            if len(ahead) > self.epochs.shape.slots:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
+    def _look_ahead(self, pool: ThreadPoolExecutor) -> None:
+        """Prepare the next trials while epochs run."""
+        while self.submitted < len(self.trials) and len(self.ahead) < self.epochs.shape.slots:
+            self.ahead.append(pool.submit(self.epochs.prepare, self.on_host, self.trials[self.submitted]))
+            self.submitted += 1
 
-    def _fill(self, slot: int, waiting: Iterator[Prepared]) -> None:
-        prepared = next(waiting, None)
-        if prepared is None:
+    def _fill(self, slot: int) -> None:
+        if not self.ahead:
             self.epochs.clear(slot)
             return
-        self.running[slot] = _Progress(len(self.results) + len(self.running), prepared)
+        prepared = self.ahead.popleft().result()
+        self.running[slot] = _Progress(self.started, prepared)
+        self.started += 1
         self.epochs.load(slot, prepared)
 
     def _advance(self, slot: int, rows: Sequence[Sequence[Sequence[float]]]) -> bool:
         sign = self.on_host.task.sign
-        return any(self.running[slot].add(*row[slot], sign) for row in rows)
+        return any(self.running[slot].add(row[slot][0], row[slot][1], sign) for row in rows)
 
-    def _finish(self, slot: int, pool: ThreadPoolExecutor) -> None:
+    def _finish(self, slot: int) -> tuple[int, Callable[[], Trained]]:
+        """Take the best weights out of a slot; the number of the trial, and what copies its result to the host."""
         progress = self.running.pop(slot)
         value, score, epoch, loss = progress.best
         taken = self.epochs.taken(slot, progress.prepared) if epoch else {}
 
         def result() -> Trained:
-            weights = {name: t.cpu() for name, t in taken.items()}
+            with copying(self.epochs.device):
+                weights = {name: t.cpu() for name, t in taken.items()}
             return Trained(value, score, epoch, progress.epoch, weights, loss)
 
-        self.results[progress.number] = pool.submit(result)
+        return progress.number, result
 
 
 def _entries(trial: Trial) -> int:

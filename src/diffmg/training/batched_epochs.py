@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from diffmg.core.settings import Aggregate
 from diffmg.engine.backend import Backend, fused
+from diffmg.engine.batched_device import copying, still_read
 from diffmg.engine.batched_slots import Shape, Slots
 from diffmg.engine.batched_tables import stacked_tables
 from diffmg.engine.layout import KernelTables
@@ -16,7 +18,7 @@ from diffmg.engine.replay import Replay
 from diffmg.nn.batched import BatchedModel, Steps, slice_of
 from diffmg.nn.batched_plain import PlainBatch
 from diffmg.tasks.problem import Problem
-from diffmg.training.batched_loading import Prepared, occupant, program_values, slot_values
+from diffmg.training.batched_loading import Prepared, Trial, occupant, prepare, program_values, slot_values
 from diffmg.training.batched_scores import objective_of
 from diffmg.training.epochs import weak_method
 
@@ -67,17 +69,23 @@ class BatchedEpochs:
         size = (self.shape.slots, self.shape.towers, self.shape.nodes, self.shape.dim)
         return torch.zeros(size, dtype=torch.uint8 if self.fused else torch.float32, device=self.device)
 
-    def load(self, slot: int, prepared: Prepared) -> None:
-        """Put a trial into a slot; `upload` must follow before the next epoch."""
-        self.clear(slot)
+    def prepare(self, on_host: Problem, trial: Trial) -> Prepared:
+        """Make a trial ready to be loaded, on a stream of its own: epochs go on meanwhile."""
+        with copying(self.device):
+            prepared = prepare(on_host, trial, self.device)
         values = slot_values(prepared, self.shape, self.problem.graph)
         if self.tables is not None:
             values |= program_values(prepared, self.shape, self.tables, self.variants)
-        for name, value in values.items():
-            self.slots.host[name][slot].copy_(value)
+        return replace(prepared, values=values)
+
+    def load(self, slot: int, prepared: Prepared) -> None:
+        """Put a trial into a slot."""
+        self.clear(slot)
+        self.slots.set(slot, prepared.values)
         with torch.no_grad():
             for name, value in prepared.parameters.items():
                 slice_of(self.model.parameters, slot, prepared.places[name]).copy_(value)
+                still_read(value)
         if isinstance(self.steps, PlainBatch):
             self.steps.occupants[slot] = occupant(self.problem, prepared)
         self.best_value[slot] = -torch.inf
@@ -85,14 +93,14 @@ class BatchedEpochs:
 
     def clear(self, slot: int) -> None:
         """Empty a slot: it computes as little as possible, and nothing that counts."""
-        for name in self.slots.host:
-            self.slots.host[name][slot].zero_()
-        with torch.no_grad():
-            for values in (self.model.parameters, self.first, self.second):
-                for value in values.values():
-                    value[slot] = 0
+        self.slots.set(slot, {})
+        for bias in self.model.biases:
+            bias.detach()[slot] = 0
         if isinstance(self.steps, PlainBatch):
             self.steps.occupants.pop(slot, None)
+            for values in (self.model.parameters, self.first, self.second):
+                for value in values.values():
+                    value.detach()[slot] = 0
 
     def taken(self, slot: int, prepared: Prepared) -> dict[str, Tensor]:
         """A copy of a slot's best parameters, on the device."""
@@ -100,6 +108,7 @@ class BatchedEpochs:
 
     def run(self) -> list[list[list[float]]]:
         """Run the next epochs; for each of them and each slot, validation loss and score."""
+        self.slots.upload()
         self.position.zero_()
         if self.replay is None:
             self.epoch()
@@ -114,22 +123,22 @@ class BatchedEpochs:
         """One update and one evaluation of every slot."""
         if self.keep is not None:
             self.steps.draw(self.keep)
-        self._update()
+        gradients = self.gradients()
         with torch.no_grad():
+            self._adam(gradients)
             self.slots["step"].add_(1)
             loss, score = (x.double() for x in self.objective.evaluate(self.model, self.model.encode(None)))
             self._keep_best(loss, score)
             self.records.index_copy_(0, self.position, torch.stack([loss, score], dim=1).unsqueeze(0))
             self.position.add_(1)
 
-    def _update(self) -> None:
+    def gradients(self) -> dict[str, Tensor]:
+        """Gradients of every slot's training loss by its parameters."""
         with torch.enable_grad():
             outputs = self.model.encode(self.keep)
-        by_output, gradients = self.objective.gradients(self.model, outputs)
-        behind = {n: p for n, p in self.model.parameters.items() if n not in gradients}
-        gradients |= dict(zip(behind, torch.autograd.grad(outputs, list(behind.values()), by_output), strict=True))
-        with torch.no_grad():
-            self._adam(gradients)
+        by_output, found = self.objective.gradients(self.model, outputs)
+        behind = {name: p for name, p in self.model.parameters.items() if name not in found}
+        return found | dict(zip(behind, torch.autograd.grad(outputs, list(behind.values()), by_output), strict=True))
 
     def _adam(self, gradients: dict[str, Tensor]) -> None:
         step = (self.slots["step"] + 1).double()
@@ -138,7 +147,7 @@ class BatchedEpochs:
         for name, p in self.model.parameters.items():
             tensors = (p.detach(), gradients[name].contiguous(), self.first[name], self.second[name])
             if self.fused:
-                from diffmg.engine.batched import adam_step
+                from diffmg.engine.batched_updates import adam_step
 
                 adam_step(self.slots, name, tensors, rates, roots)
             else:
@@ -155,7 +164,7 @@ class BatchedEpochs:
         self.best_epoch.copy_(torch.where(better, slots["step"], self.best_epoch))
         for name, p in self.model.parameters.items():
             if self.fused:
-                from diffmg.engine.batched import keep_better
+                from diffmg.engine.batched_updates import keep_better
 
                 keep_better(slots, name, p.detach(), self.best[name], better.to(torch.uint8))
             else:

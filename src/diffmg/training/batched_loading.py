@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from diffmg.core import MetaGraph, Settings, compile_program, derive_seed
 from diffmg.engine.backend import fused
+from diffmg.engine.batched_device import drawing_threads
 from diffmg.engine.batched_programs import cell_program, encoded
 from diffmg.engine.batched_slots import Shape
 from diffmg.engine.batched_tables import operation_numbers
+from diffmg.engine.device import on_host
 from diffmg.engine.layout import KernelTables
 from diffmg.engine.randomness import generator
 from diffmg.graph.network import HeteroGraph
@@ -24,8 +26,6 @@ from diffmg.training.training import build_model
 FOREVER = 2**62
 """The patience of a training that has no early stopping."""
 ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2}
-THREADS = 256
-"""Threads of a block of torch's kernel that draws random numbers; each thread draws four at a time."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Prepared:
     places: dict[str, Place]
     node_types: tuple[tuple[str, ...], ...]
     """For each tower, the types with parameters of its own."""
+    values: dict[str, Tensor] = field(default_factory=dict)
+    """What the slot's switches and programs are set to."""
 
     @property
     def settings(self) -> Settings:
@@ -54,10 +56,10 @@ class Prepared:
         return self.trial.settings
 
 
-def prepare(on_host: Problem, trial: Trial, device: torch.device) -> Prepared:
-    """Draw the first parameters as a single model would, on the host; `on_host` is the problem there."""
-    model = build_model(on_host, trial.metagraphs, trial.settings, trial.seed)
-    arranged = Trial(on_host.arranged(trial.metagraphs), trial.settings, trial.seed)
+def prepare(problem: Problem, trial: Trial, device: torch.device) -> Prepared:
+    """Draw the first parameters as a single model would, on the host, where `problem` is."""
+    model = build_model(problem, trial.metagraphs, trial.settings, trial.seed)
+    arranged = Trial(problem.arranged(trial.metagraphs), trial.settings, trial.seed)
     node_types = tuple(tower.node_types for tower in model.encoders)
     parameters = {name: p.detach().to(device) for name, p in model.named_parameters()}
     return Prepared(arranged, parameters, places(list(parameters), node_types), node_types)
@@ -124,11 +126,11 @@ def _draws(prepared: Prepared, shape: Shape, graph: HeteroGraph) -> tuple[Tensor
     They follow the single model's calls of `bernoulli_`, so that both draw the same numbers.
     """
     draws = torch.zeros(shape.draws, 4, dtype=torch.int64)
-    if prepared.settings.dropout == 0 or not fused(graph) or graph.device.type == "cpu":
+    if prepared.settings.dropout == 0 or not fused(graph) or on_host(graph.device):
         return draws, 0
     width, position = shape.dim, 0
     for n, (first, count) in enumerate(_ranges(prepared, shape)):
-        threads = _threads(count * width, graph.device)
+        threads = drawing_threads(count * width, graph.device)
         draws[n] = torch.tensor([first * width, count * width, threads, position])
         position += (count * width - 1) // (4 * threads) + 1
     return draws, position
@@ -144,10 +146,3 @@ def _ranges(prepared: Prepared, shape: Shape) -> list[tuple[int, int]]:
     return [
         (n * shape.nodes + shape.start(t), shape.rows[t]) for n, types in enumerate(prepared.node_types) for t in types
     ]
-
-
-def _threads(count: int, device: torch.device) -> int:
-    """Threads with which torch draws this many numbers."""
-    card = torch.cuda.get_device_properties(device)
-    most = card.multi_processor_count * (card.max_threads_per_multi_processor // THREADS)
-    return THREADS * min(most, -(-count // THREADS))

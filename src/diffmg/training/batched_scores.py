@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from diffmg.core import Part, Task
+from diffmg.core import TASKS, Part, Task
 from diffmg.nn.batched import BatchedModel
-from diffmg.tasks import NodeClassification, Recommendation
 from diffmg.tasks.pairs import Labelled
 
 Outputs = tuple[Tensor, ...]
@@ -29,9 +28,9 @@ class Objective(Protocol):
 
 def objective_of(task: Task, *, fused: bool) -> Objective | None:
     """The objective of a task, or None if it cannot be computed for many trainings at once."""
-    if type(task) is NodeClassification:
+    if type(task) is TASKS.get("classification"):
         return Classes(task)
-    if type(task) is Recommendation and task.metric == "auc":
+    if type(task) is TASKS.get("recommendation") and task.metric == "auc":
         return FusedPairs(task) if fused else PlainPairs(task)
     return None
 
@@ -39,7 +38,7 @@ def objective_of(task: Task, *, fused: bool) -> Objective | None:
 class PlainPairs:
     """Recommendation in plain torch."""
 
-    def __init__(self, task: Recommendation) -> None:
+    def __init__(self, task: Any) -> None:
         self.task = task
 
     def gradients(self, model: BatchedModel, outputs: Outputs) -> tuple[list[Tensor], dict[str, Tensor]]:
@@ -67,7 +66,7 @@ class FusedPairs(PlainPairs):
 
     def gradients(self, model: BatchedModel, outputs: Outputs) -> tuple[list[Tensor], dict[str, Tensor]]:
         """The loss's gradient by each score is known, so one pass over the pairs gives that of the left rows."""
-        from diffmg.engine.batched import pair_gradients
+        from diffmg.engine.batched_pairs import pair_gradients
 
         biases = [b.detach() for b in model.biases]
         found = pair_gradients(self.task.parts["train"], [z.detach() for z in outputs], biases)
@@ -75,7 +74,7 @@ class FusedPairs(PlainPairs):
 
     def scores(self, part: Part, outputs: Sequence[Tensor], biases: Sequence[Tensor]) -> Tensor:
         """Dot products of the pairs, (slots, pairs)."""
-        from diffmg.engine.batched import pair_scores
+        from diffmg.engine.batched_pairs import pair_scores
 
         return pair_scores(self.task.parts[part].pairs, outputs, biases)
 
@@ -83,7 +82,7 @@ class FusedPairs(PlainPairs):
 class Classes:
     """Classification: a linear head on the labelled rows."""
 
-    def __init__(self, task: NodeClassification) -> None:
+    def __init__(self, task: Any) -> None:
         self.task = task
 
     def gradients(self, model: BatchedModel, outputs: Outputs) -> tuple[list[Tensor], dict[str, Tensor]]:

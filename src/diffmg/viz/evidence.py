@@ -57,9 +57,9 @@ def _doubts(run: Run, found: Evidence) -> list[str]:
     lines = []
     if found.gain_of_doubling == found.gain_of_doubling:  # not NaN
         lines.append(f"twice the budget: the last doubling brought {found.gain_of_doubling:.4f} on validation")
-    if not found.above_chance:
+    if found.above_chance is False:
         lines.append(
-            f"no better than chance: answers dealt out at random have a validation {run.metric} of {found.chance:.4f}; "
-            "the data may hold nothing that tells the answer"
+            f"no better than chance: the same answers dealt out at random have a test {run.metric} of "
+            f"{found.chance:.4f}; the data may hold nothing that tells the answer"
         )
     return lines

@@ -1,0 +1,49 @@
+"""Scores with a slot axis, against the scores of each slot alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.metrics import auc_of
+from diffmg.training.batched_scores import Classes, batched_auc
+
+
+def test_auc_of_every_row_with_ties_zeros_of_both_signs_and_infinities():
+    draw = torch.Generator().manual_seed(0)
+    scores = torch.randint(-4, 5, (6, 40), generator=draw) / 3.0
+    scores[1] *= -0.0
+    scores[2, :3] = torch.tensor([torch.inf, -torch.inf, 1e-40])
+    found = batched_auc(scores[:, :15], scores[:, 15:])
+    assert torch.equal(found, torch.stack([auc_of(row[:15], row[15:]) for row in scores]))
+
+
+def test_auc_of_a_row_that_diverged():
+    scores = torch.randn(3, 10, generator=torch.Generator().manual_seed(0))
+    scores[1, 4] = torch.nan
+    found = batched_auc(scores[:, :6], scores[:, 6:])
+    assert found.isnan().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("metric", ["macro_f1", "micro_f1", "accuracy"])
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_classification_of_every_slot(metric, multilabel):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (30, 3)) if multilabel else rng.integers(0, 3, 30)
+    labels[:3] = np.eye(3) if multilabel else np.arange(3)
+    task = NodeClassification.build("a", labels, train=range(12), val=range(12, 24), metric=metric)
+    task = replace(task, labels=task.labels)
+    draw = torch.Generator().manual_seed(1)
+    rows, weight, bias = (torch.randn(4, *size, generator=draw) for size in ((30, 5), (5, 3), (3,)))
+    model = SimpleNamespace(parameters={"head.weight": weight, "head.bias": bias})
+    rows[3, 20] = torch.nan
+    losses, scores = Classes(task).evaluate(model, (rows,))
+    for slot in range(4):
+        loss, score = task.evaluate((rows[slot] @ weight[slot] + bias[slot],), "val")
+        assert torch.allclose(losses[slot], loss, equal_nan=True)
+        assert torch.allclose(scores[slot].double(), score.double(), equal_nan=True)
