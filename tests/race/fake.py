@@ -31,7 +31,9 @@ class Fake:
         score = self.value(trial.candidate)
         if math.isnan(score):
             return Outcome(error="it had to fail")
-        count = field.on(trial.fold).task.size("val")
-        votes = torch.full((count, 4), score) if field.folds is not None else torch.linspace(0, score, count)
+        task = field.on(trial.fold).task
+        draw = torch.Generator().manual_seed(len(self.trials))
+        shape = (task.size("val"), task.outputs) if task.outputs else (task.size("val"),)
+        votes = torch.rand(shape, generator=draw) * score
         metagraphs = trial.candidate.metagraphs
         return Outcome(score, 1 - score, 10, 5, metagraphs, weights={"w": torch.tensor([score])}, votes=votes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from diffmg.core.settings import Settings
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02)
 DECAYS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 5e-3)
 DROPOUTS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7)
+VARIED: Mapping[str, tuple[Any, ...]] = {"lr": RATES, "weight_decay": DECAYS, "dropout": DROPOUTS}
 Genes = Mapping[str, Any]
 
 
@@ -63,10 +64,8 @@ class OptionSpace:
     """The options and settings of one method, each from a list of values; the candidate it starts from comes first."""
 
     base: Candidate
-    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    settings: Mapping[str, tuple[Any, ...]] = field(
-        default_factory=lambda: {"lr": RATES, "weight_decay": DECAYS, "dropout": DROPOUTS}
-    )
+    options: Mapping[str, tuple[Any, ...]]
+    settings: Mapping[str, tuple[Any, ...]]
 
     def seeds(self) -> Sequence[Candidate]:
         """The method as it was given."""

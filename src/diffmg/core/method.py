@@ -41,6 +41,12 @@ class Method(Checked, ABC):
     """Whether its model is built from a meta graph, which can be drawn."""
     needs_search_memory: ClassVar[bool] = False
     """Whether its search needs memory for states and weights of its own."""
+    varied_settings: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "lr": RATES,
+        "weight_decay": DECAYS,
+        "dropout": DROPOUTS,
+    }
+    """Settings that a race with a budget varies, and the values to try."""
     default_settings: ClassVar[Mapping[str, Any]] = {}
     """Settings it needs instead of the package's defaults in order to train at all."""
     races: ClassVar[bool] = False
@@ -83,8 +89,8 @@ class Method(Checked, ABC):
             )
 
     def space(self, problem: Problem, settings: Settings) -> CandidateSpace:  # noqa: ARG002
-        """What a race with a budget may try in its place: its tunable options, learning rate, decay and dropout."""
-        return OptionSpace(Candidate(self, settings), self.tunable)
+        """What a race with a budget may try in its place: other values of its options and settings."""
+        return OptionSpace(Candidate(self, settings), self.tunable, self.varied_settings)
 
     @abstractmethod
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:

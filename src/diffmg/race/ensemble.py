@@ -1,16 +1,38 @@
-"""Greedy ensemble selection by validation (Caruana et al., ICML 2004)."""
+"""Greedy ensemble selection by validation (Caruana et al., ICML 2004), from a pool of models that differ."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor
 
 ROUNDS = 20
 """Additions to an ensemble, with replacement."""
-POOL = 40
-"""Models an ensemble is chosen from: the best by themselves."""
+POOL = 60
+"""Most models an ensemble is chosen from."""
+ALIKE = 0.98
+"""Correlation of votes from which on two models are taken to say the same."""
+
+
+def diverse_pool(votes: Sequence[Tensor], kinds: Sequence[str], most: int = POOL) -> list[int]:
+    """The models an ensemble is chosen from; they are given best first.
+
+    The best of every kind, then the others in order, without those whose votes are much like those of a better one:
+    the best models of a search are often close relatives, and add nothing to each other.
+    """
+    flat = torch.stack([v.flatten().double() for v in votes])
+    flat = flat - flat.mean(dim=1, keepdim=True)
+    flat /= flat.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    firsts = [n for n, kind in enumerate(kinds) if kinds.index(kind) == n][:most]
+    chosen = list(firsts)
+    for number in range(len(votes)):
+        if len(chosen) >= most:
+            break
+        if number not in firsts and float((flat[chosen] @ flat[number]).max()) < ALIKE:
+            chosen.append(number)
+    return sorted(chosen)
 
 
 def choose_ensemble(
@@ -22,14 +44,13 @@ def choose_ensemble(
     to the earlier model.
     """
     alone = [score(v) for v in votes]
-    order = sorted(range(len(votes)), key=lambda n: -alone[n])[:POOL]
-    chosen = [order[0]]
-    total, best, kept = votes[order[0]].clone(), alone[order[0]], 1
+    first = max(range(len(votes)), key=lambda n: (alone[n], -n))
+    chosen, total, best, kept = [first], votes[first].clone(), alone[first], 1
     for _ in range(rounds - 1):
-        gains = [score((total + votes[n]) / (len(chosen) + 1)) for n in order]
-        place = max(range(len(order)), key=lambda i: (gains[i], -i))
-        chosen.append(order[place])
-        total += votes[order[place]]
+        gains = [score((total + v) / (len(chosen) + 1)) for v in votes]
+        place = max(range(len(votes)), key=lambda n: (gains[n], -n))
+        chosen.append(place)
+        total += votes[place]
         if gains[place] > best:
             best, kept = gains[place], len(chosen)
     counts = Counter(chosen[:kept])

@@ -21,6 +21,7 @@ from diffmg.race.choice import best_single, tolerance
 from diffmg.race.executor import Executor
 from diffmg.race.field import Field
 from diffmg.race.proposers import Proposal, proposals
+from diffmg.race.result import own_split_ensemble
 from diffmg.race.simplify import simpler_candidate
 from diffmg.race.trial import Trial
 from diffmg.training.job import Epoch, Job
@@ -168,7 +169,8 @@ class Race(Job):
         """Further trainings of as many of the best as the rest of the budget allows, the best one first."""
         turns = [*([Turn(0, 0)] if self._limited else []), *turns_of(self.rules.folds, REPEATS)]
         left = self._left(seconds, len(turns))
-        finalists = self._finalists(max(left // len(turns), 1 if left else 0))
+        count = max(left // len(turns), 1 if left else 0)
+        finalists = self._finalists(count) if count and self.board.models else []
         return [(n, turn) for n in finalists for turn in turns][:left]
 
     def _left(self, seconds: float, turns: int) -> int:
@@ -183,16 +185,17 @@ class Race(Job):
         return max(left - 1 - turns, 1 if self._limited else 0)
 
     def _finalists(self, count: int) -> list[int]:
-        """The best, among them at least one with a meta graph and not too many variants of one rival."""
-        ranked, most = self.board.ranked(), max(2, count // 4)
-        chosen: list[int] = []
+        """Those an ensemble would take now, then the best, but not many variants of one rival; one has a meta graph."""
+        ranked, entries, most = self.board.ranked(), self.board.entries, max(2, count // 4)
+        wanted = [pick.number for pick in own_split_ensemble(self.board, self.field)[-1]][: -(-count // 2)]
+        chosen = list(dict.fromkeys(wanted))
         for number in ranked:
-            entry = self.board.entries[number]
-            same = sum(self.board.entries[n].candidate.method.name == entry.candidate.method.name for n in chosen)
-            if len(chosen) < count and (entry.candidate.metagraphs or same < most):
+            method = entries[number].candidate.method.name
+            same = sum(entries[n].candidate.method.name == method for n in chosen)
+            if len(chosen) < count and number not in chosen and (entries[number].candidate.metagraphs or same < most):
                 chosen.append(number)
-        if chosen and not any(self.board.entries[n].has_metagraph for n in chosen):
-            drawn = [n for n in ranked if self.board.entries[n].has_metagraph]
+        if chosen and not any(entries[n].has_metagraph for n in chosen):
+            drawn = [n for n in ranked if entries[n].has_metagraph]
             chosen = [*chosen[: count - 1], *drawn[:1]] if drawn else chosen
         return chosen
 

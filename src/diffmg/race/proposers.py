@@ -14,8 +14,8 @@ from diffmg.core.candidate import Candidate, CandidateSpace, Genes
 
 Judged = Sequence[tuple[Candidate, float]]
 """Candidates that were tried and their values; higher is better."""
-PARENTS = 12
-"""The best candidates that evolution starts from."""
+TOURNAMENT = 6
+"""A parent is the best of this many random candidates."""
 ENOUGH = 16
 """Judged candidates before anything but chance proposes."""
 TREES = 40
@@ -37,13 +37,11 @@ def chance(space: CandidateSpace, judged: Judged, rng: random.Random) -> Candida
 
 
 def evolution(space: CandidateSpace, judged: Judged, rng: random.Random) -> Candidate:
-    """A mutation of one of the best, or a cross of two of them."""
-    best = [c for c, _ in sorted(judged, key=lambda pair: -pair[1])[:PARENTS]]
-    one = min(rng.choices(range(len(best)), k=2))
-    if rng.random() < 0.4 and len(best) > 1:
-        other = rng.choice([n for n in range(len(best)) if n != one])
-        return space.mutate(space.cross(best[one], best[other], rng), rng)
-    return space.mutate(best[one], rng)
+    """A mutation of a parent, or a cross of two; a parent is the best of a few, so no family takes over at once."""
+    one, other = (max(rng.choices(judged, k=TOURNAMENT), key=lambda pair: pair[1])[0] for _ in range(2))
+    if rng.random() < 0.4:
+        return space.mutate(space.cross(one, other, rng), rng)
+    return space.mutate(one, rng)
 
 
 def surrogate(space: CandidateSpace, judged: Judged, rng: random.Random) -> Iterator[Candidate]:

@@ -8,12 +8,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from diffmg.core import Task
 from diffmg.core.run import Share
 from diffmg.race.board import Board, Turn
 from diffmg.race.choice import Pick, best_single, complete_candidates
-from diffmg.race.ensemble import POOL, choose_ensemble
+from diffmg.race.ensemble import choose_ensemble, diverse_pool
 from diffmg.race.field import Field
 from diffmg.training.training import outputs_of
+
+CONSIDERED = 200
+"""The best models by themselves, whose votes are compared."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +62,31 @@ def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pi
 
 
 def _by_models(board: Board, field: Field) -> tuple[tuple[Pick, ...], float]:
+    """Of all models that were trained on the task's own split."""
+    task, shares, scored, picks = own_split_ensemble(board, field)
+    sureness = task.vote_calibration(scored, "val")
+    members = tuple(
+        replace(pick, weight=pick.weight * share * sureness) for pick, share in zip(picks, shares, strict=True)
+    )
+    return members, float(task.score_votes(scored, "val"))
+
+
+def own_split_ensemble(board: Board, field: Field) -> tuple[Task, list[float], Tensor, list[Pick]]:
+    """The greedy ensemble by the validation part: the task, shares, votes, and models with their scales as weights."""
     task = field.problem.task.to("cpu")
     own = [key for key in board.models if key[1].fold == 0]
-    keys = sorted(own, key=lambda key: (-board.entries[key[0]].values[key[1]], key))[:POOL]
+    keys = sorted(own, key=lambda key: (-board.entries[key[0]].values[key[1]], key))[:CONSIDERED]
     scales = [task.vote_scale(_votes(board, field, *key)) for key in keys]
     votes = [_votes(board, field, *key) * scale for key, scale in zip(keys, scales, strict=True)]
+    pool = diverse_pool(votes, [board.entries[number].candidate.method.name for number, _ in keys])
 
     def score(mean: Tensor) -> float:
         value = float(task.score_votes(mean, "val"))
         return board.sign * value if math.isfinite(value) else -math.inf
 
-    shares = choose_ensemble(votes, score)
-    mean = torch.stack([votes[n] * share for n, share in shares.items()]).sum(dim=0)
-    sureness = task.vote_calibration(mean, "val")
-    members = [Pick(*keys[n], share * scales[n] * sureness) for n, share in shares.items()]
-    return tuple(members), board.sign * score(mean)
+    chosen = {pool[n]: share for n, share in choose_ensemble([votes[n] for n in pool], score).items()}
+    mean = torch.stack([votes[n] * share for n, share in chosen.items()]).sum(dim=0)
+    return task, list(chosen.values()), mean, [Pick(*keys[n], scales[n]) for n in chosen]
 
 
 def _votes(board: Board, field: Field, number: int, turn: Turn) -> Tensor:

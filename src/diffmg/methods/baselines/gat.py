@@ -36,6 +36,7 @@ class GAT(Baseline):
 
     summary = "graph attention, types forgotten (Velickovic et al. 2018)"
     tunable: ClassVar = {"layers": (2, 3, 4), "heads": (1, 4, 8)}
+    default_settings: ClassVar = {"weight_decay": 1e-4}
 
 
 @GAT.builds

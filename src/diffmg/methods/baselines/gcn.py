@@ -28,6 +28,7 @@ class GCN(Baseline):
 
     summary = "graph convolution, types forgotten (Kipf and Welling 2017)"
     tunable: ClassVar = {"layers": (2, 3, 4)}
+    default_settings: ClassVar = {"weight_decay": 1e-5}
 
 
 @GCN.builds

@@ -36,6 +36,12 @@ class LightGCN(Baseline):
     summary = "recommendation: learned vectors averaged over the user-item graph (He et al. 2020)"
     towers: ClassVar = (2,)
     tunable: ClassVar = {"layers": (1, 2, 3, 4)}
+    varied_settings: ClassVar = {
+        "lr": (0.003, 0.005, 0.01, 0.02, 0.03),
+        "weight_decay": (0.0, 1e-6, 3e-6, 1e-5, 3e-5),
+        "dim": (32, 64, 128),
+        "max_epochs": (200, 400),
+    }
     default_settings: ClassVar = {"weight_decay": 1e-5, "lr": 0.03}
 
 

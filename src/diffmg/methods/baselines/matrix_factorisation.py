@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from diffmg.core import METHODS, Settings
+from diffmg.core.candidate import DECAYS
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._base import Baseline, spread
@@ -28,6 +29,7 @@ class MatrixFactorisation(Baseline):
     summary = "recommendation: a vector and a bias per user and item"
     towers: ClassVar = (2,)
     default_settings: ClassVar = {"weight_decay": 1e-4}
+    varied_settings: ClassVar = {"lr": (0.003, 0.005, 0.01, 0.02), "weight_decay": DECAYS, "dim": (32, 64, 128)}
 
 
 @MatrixFactorisation.builds

@@ -25,6 +25,7 @@ class Popularity(Baseline):
 
     summary = "recommendation: items by how many users chose them"
     towers: ClassVar = (2,)
+    varied_settings: ClassVar = {}
 
 
 @Popularity.builds
