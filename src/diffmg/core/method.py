@@ -41,11 +41,7 @@ class Method(Checked, ABC):
     """Whether its model is built from a meta graph, which can be drawn."""
     needs_search_memory: ClassVar[bool] = False
     """Whether its search needs memory for states and weights of its own."""
-    varied_settings: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "lr": RATES,
-        "weight_decay": DECAYS,
-        "dropout": DROPOUTS,
-    }
+    varied_settings: ClassVar[Mapping[str, tuple[Any, ...]]] = VARIED
     """Settings that a race with a budget varies, and the values to try."""
     default_settings: ClassVar[Mapping[str, Any]] = {}
     """Settings it needs instead of the package's defaults in order to train at all."""
