@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from diffmg.core.candidate import Candidate, CandidateSpace, OptionSpace
+from diffmg.core.candidate import VARIED, Candidate, CandidateSpace, OptionSpace
 from diffmg.core.codec import from_plain, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
