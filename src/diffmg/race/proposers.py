@@ -14,8 +14,8 @@ from diffmg.core.candidate import Candidate, CandidateSpace, Genes
 
 Judged = Sequence[tuple[Candidate, float]]
 """Candidates that were tried and their values; higher is better."""
-TOURNAMENT = 6
-"""A parent is the best of this many random candidates."""
+TOURNAMENT = 0.1
+"""A parent is the best of this share of random candidates."""
 ENOUGH = 16
 """Judged candidates before anything but chance proposes."""
 TREES = 40
@@ -38,7 +38,8 @@ def chance(space: CandidateSpace, judged: Judged, rng: random.Random) -> Candida
 
 def evolution(space: CandidateSpace, judged: Judged, rng: random.Random) -> Candidate:
     """A mutation of a parent, or a cross of two; a parent is the best of a few, so no family takes over at once."""
-    one, other = (max(rng.choices(judged, k=TOURNAMENT), key=lambda pair: pair[1])[0] for _ in range(2))
+    size = max(4, round(TOURNAMENT * len(judged)))
+    one, other = (max(rng.choices(judged, k=size), key=lambda pair: pair[1])[0] for _ in range(2))
     if rng.random() < 0.4:
         return space.mutate(space.cross(one, other, rng), rng)
     return space.mutate(one, rng)
