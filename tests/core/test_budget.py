@@ -40,6 +40,6 @@ def test_no_more_is_explored_than_trained():
         Budget(trainings=3, explored=4)
 
 
-@pytest.mark.parametrize("budget", [Budget(seconds=2.5), Budget(trainings=9, explored=4, epochs=7)])
+@pytest.mark.parametrize("budget", [Budget(seconds=2.5), Budget(trainings=9, explored=4, again=3, limits=(7, 0))])
 def test_through_json(budget):
     assert from_plain(Budget, to_plain(budget), "it") == budget

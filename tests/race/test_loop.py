@@ -131,9 +131,9 @@ def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypa
     monkeypatch.setattr("diffmg.race.loop.time.perf_counter", lambda: clock[0])
     train = race._train
 
-    def slow(which, epochs=None):
-        train(which, epochs)
+    def slow(which, **how):
         clock[0] += len(which)
+        return train(which, **how)
 
     race._train = slow
     while not race.done:
@@ -149,14 +149,15 @@ def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypa
 
 
 def test_finalists_that_were_cut_short_are_trained_to_the_end(recommendation):
-    race = race_of(recommendation, Budget(trainings=30, epochs=20))
+    race = race_of(recommendation, Budget(trainings=30, explored=16, limits=(20,) * 16))
     run(race)
-    cut = [t for t in race.executor.trials if t.epochs is not None]
-    assert len(cut) == race.explored
-    assert all(t.settings.max_epochs == 20 for t in cut)
-    whole = [t for t in race.executor.trials if t.epochs is None]
-    assert whole
-    assert all(t.settings.max_epochs == 200 for t in whole)
+    first, later = race.executor.trials[:16], race.executor.trials[16:]
+    assert all(t.settings.max_epochs == 20 for t in first)
+    assert later
+    assert all(t.settings.max_epochs == 200 for t in later)
+    again = [entry for entry in race.board.entries if len(entry.values) > 1]
+    whole = [t.candidate for t in later if t.seed == race.seed_of(Turn(0, 0))]
+    assert {id(c) for c in whole} == {id(entry.candidate) for entry in again}
 
 
 def test_a_finalist_has_a_meta_graph(classification):

@@ -24,8 +24,8 @@ class Budget(Checked):
     """How many of the trainings try new candidates; None leaves it to the search."""
     again: Annotated[int, Bounds(0)] | None = None
     """How many train the best again; None leaves it to the search."""
-    epochs: Count | None = None
-    """Most epochs of a training that tries a new candidate; None for as many as the settings say."""
+    limits: tuple[int, ...] = ()
+    """Epochs after which the trainings that try new candidates were stopped, in order; 0 for those that were not."""
 
     def rules(self) -> dict[str, bool]:
         """Either seconds or trainings."""

@@ -84,6 +84,10 @@ class Method(Checked, ABC):
                 f"{', '.join(problem.task.target_types)}; methods that can do it: {', '.join(capable)}"
             )
 
+    def is_cheap(self, problem: Problem) -> bool:  # noqa: ARG002
+        """Whether it takes about as long as a training of any other method on a problem of this size."""
+        return True
+
     def space(self, problem: Problem, settings: Settings) -> CandidateSpace:  # noqa: ARG002
         """What a race with a budget may try in its place: other values of its options and settings."""
         return OptionSpace(Candidate(self, settings), self.tunable, self.varied_settings)

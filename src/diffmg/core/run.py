@@ -99,8 +99,8 @@ class Evidence:
     """The candidate of the single model."""
     single_score: float
     ensemble_score: float
-    epochs_limit: int | None = None
-    """Most epochs of a training that explored, where time was short."""
+    cut: int = 0
+    """Candidates whose first training was stopped early, to judge enough of them in time."""
     chance: float | None = None
     """The test score of the model's answers dealt out at random; None before the end, or without a test part."""
     above_chance: bool | None = None

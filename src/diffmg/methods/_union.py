@@ -12,16 +12,21 @@ from diffmg.core.candidate import Candidate, CandidateSpace, Genes
 
 @dataclass(frozen=True)
 class UnionSpace:
-    """One main space and further ones by method name; a share of the draws is from the further ones."""
+    """One main space and further ones by method name; a share of the draws is from the further ones.
+
+    Those in `last` are only tried once, after the other seeds, and changed if they are good.
+    """
 
     main: CandidateSpace
     others: dict[str, CandidateSpace]
+    last: dict[str, CandidateSpace]
     share: float = 0.25
 
     def seeds(self) -> Sequence[Candidate]:
         """Those of all spaces, by turns."""
         several = [space.seeds() for space in (self.main, *self.others.values())]
-        return [c for c in chain(*zip_longest(*several)) if c is not None]
+        last = [space.seeds() for space in self.last.values()]
+        return [c for c in (*chain(*zip_longest(*several)), *chain(*last)) if c is not None]
 
     def draw(self, rng: random.Random) -> Candidate:
         """From the main space, or from one of the others."""
@@ -44,4 +49,5 @@ class UnionSpace:
         return self._space(candidate).genes(candidate)
 
     def _space(self, candidate: Candidate) -> CandidateSpace:
-        return self.others.get(candidate.method.name, self.main)
+        name = candidate.method.name
+        return self.others.get(name) or self.last.get(name) or self.main

@@ -8,6 +8,7 @@ from torch import nn
 
 from diffmg.core import METHODS, Count, DiffmgError, MetaGraph, Method, MethodSpec, Settings
 from diffmg.core.candidate import CandidateSpace
+from diffmg.engine.backend import Backend
 from diffmg.methods._union import UnionSpace
 from diffmg.methods._wide import WideSpace
 from diffmg.methods.search._base import MetaGraphMethod
@@ -47,13 +48,16 @@ class Auto(MetaGraphMethod):
         """Meta graphs with their encoder's settings; rivals with their options."""
         wide = WideSpace.of(problem, settings, self.depth, self.operations)
         others: dict[str, CandidateSpace] = {}
+        last: dict[str, CandidateSpace] = {}
         if self.rivals:
             for name in RIVALS.get(len(problem.task.target_types), ()):
                 others |= rival_space(name, problem, settings)
         if self.searches_too:
             for name in ("diffmg", "multigraph"):
-                others |= rival_space(name, problem, settings, depth=min(self.depth, 4), search_seeds=1)
-        return UnionSpace(wide, others)
+                last |= rival_space(name, problem, settings, depth=min(self.depth, 4), search_seeds=1)
+        if Backend.of(problem.graph).accelerated:  # there a search takes no longer than a training
+            others, last = others | last, {}
+        return UnionSpace(wide, others, last)
 
     @property
     def proposers(self) -> tuple[str, ...]:
@@ -83,7 +87,7 @@ def rival_space(name: str, problem: Problem, settings: Settings, **options: int)
         method.check(problem, chosen)
     except DiffmgError:
         return {}
-    return {name: method.space(problem, chosen)}
+    return {name: method.space(problem, chosen)} if method.is_cheap(problem) else {}
 
 
 def _shared(settings: Settings) -> dict[str, object]:

@@ -56,6 +56,8 @@ class Board:
     sign: int
     entries: list[Entry] = field(default_factory=list)
     models: dict[tuple[int, Turn], Outcome] = field(default_factory=dict)
+    limits: list[int] = field(default_factory=list)
+    """For each candidate, the epochs after which its first training was stopped; 0 if it was not."""
     running_best: list[float] = field(default_factory=list)
     """The best value after each training that tried a new candidate."""
 

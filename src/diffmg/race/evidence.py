@@ -20,7 +20,7 @@ SHUFFLES = 200
 """Random orders of the votes that the score is compared with."""
 
 
-def evidence_of(board: Board, field: Field, chosen: Chosen, limit: int | None) -> Evidence:
+def evidence_of(board: Board, field: Field, chosen: Chosen) -> Evidence:
     """Everything a reader needs in order to judge the choice."""
     most = max(len(e.values) for e in board.entries)
     return Evidence(
@@ -35,7 +35,7 @@ def evidence_of(board: Board, field: Field, chosen: Chosen, limit: int | None) -
         single=chosen.single.number,
         single_score=chosen.single_score,
         ensemble_score=chosen.ensemble_score,
-        epochs_limit=limit,
+        cut=sum(limit > 0 for limit in board.limits),
     )
 
 

@@ -23,11 +23,15 @@ from diffmg.race.field import Field
 from diffmg.race.proposers import Proposal, proposals
 from diffmg.race.result import own_split_ensemble
 from diffmg.race.simplify import simpler_candidate
-from diffmg.race.trial import Trial
+from diffmg.race.trial import Outcome, Trial
 from diffmg.training.job import Epoch, Job
 
 BATCH = {False: 4, True: 48}
 """Trials of a batch, on a CPU and on a card: part of the plan, so the result does not depend on the number of cores."""
+JUDGED = 20
+"""Candidates that a budget in seconds should be able to judge on a CPU, if need be by fewer epochs."""
+WORKERS = 2
+"""Trainings at a time that this counts on."""
 REPEATS = 2
 """Further seeds of a finalist where there are no folds."""
 EXPLORE = {True: 0.6, False: 0.75}
@@ -53,6 +57,12 @@ class Rules:
         return cls(budget, seed, BATCH[accelerated], field.count, method.proposers)
 
     @property
+    def patience(self) -> float | None:
+        """Seconds that a training which explores may take, so that enough candidates are judged in time."""
+        seconds = self.budget.seconds
+        return None if seconds is None or self.batch != BATCH[False] else self.share * seconds * WORKERS / JUDGED
+
+    @property
     def share(self) -> float:
         """The share of the budget that explores."""
         return EXPLORE[self.folds > 0]
@@ -64,7 +74,6 @@ class Race(Job):
     def __init__(self, field: Field, space: CandidateSpace, rules: Rules, executor: Executor) -> None:
         self.field, self.space, self.rules, self.executor = field, space, rules, executor
         self.board = Board(field.problem.task.sign)
-        self.limit = rules.budget.epochs
         self.explored: int | None = None
         """Trainings when exploring ended."""
         self.waiting: list[tuple[int, Turn]] = []
@@ -100,7 +109,8 @@ class Race(Job):
     @property
     def spent(self) -> Budget:
         """The budget as it was spent, so that the race can be repeated."""
-        return Budget(None, max(1, self.epoch), self.explored, self.again, self.limit)
+        limits = tuple(self.board.limits) if any(self.board.limits) else ()
+        return Budget(None, max(1, self.epoch), self.explored, self.again, limits)
 
     def advance(self) -> Sequence[Epoch]:
         """Train one batch."""
@@ -130,7 +140,9 @@ class Race(Job):
         most = self._most()
         fresh = self._fresh(self.rules.batch if most is None else min(self.rules.batch, most - self.epoch))
         numbers = [self.board.add(p.candidate, p.origin) for p in fresh]
-        self._train([(n, Turn(0, 0)) for n in numbers], self.limit)
+        outcomes = self._train([(n, Turn(0, 0)) for n in numbers], explore=True)
+        for number, outcome in zip(numbers, outcomes, strict=True):
+            self.board.limits.append(outcome.epochs if outcome.cut else self._limit(number))
         self.board.running_best.append(self.board.best())
 
     def _most(self) -> int | None:
@@ -167,11 +179,12 @@ class Race(Job):
 
     def _finals(self, seconds: float) -> list[tuple[int, Turn]]:
         """Further trainings of as many of the best as the rest of the budget allows, the best one first."""
-        turns = [*([Turn(0, 0)] if self._limited else []), *turns_of(self.rules.folds, REPEATS)]
+        turns = list(turns_of(self.rules.folds, REPEATS))
         left = self._left(seconds, len(turns))
         count = max(left // len(turns), 1 if left else 0)
         finalists = self._finalists(count) if count and self.board.models else []
-        return [(n, turn) for n in finalists for turn in turns][:left]
+        whole = [(n, Turn(0, 0)) for n in finalists if self.board.limits[n]]  # what was cut short comes first
+        return [*whole, *((n, turn) for n in finalists for turn in turns)][:left]
 
     def _left(self, seconds: float, turns: int) -> int:
         """Trainings that are left for the finalists; some are kept back for a simpler meta graph."""
@@ -182,7 +195,7 @@ class Race(Job):
             left = budget.trainings - self.epoch
         else:
             left = int(((budget.seconds or 0) - seconds) / (seconds / max(1, self.epoch)))
-        return max(left - 1 - turns, 1 if self._limited else 0)
+        return max(left - 1 - turns, int(any(self.board.limits)))
 
     def _finalists(self, count: int) -> list[int]:
         """Those an ensemble would take now, then the best, but not many variants of one rival; one has a meta graph."""
@@ -210,23 +223,26 @@ class Race(Job):
             return []
         self.seen.add(self._key(candidate))
         number = self.board.add(candidate, "simpler")
+        self.board.limits.append(0)
         return [(number, turn) for turn in entry.values]
 
-    @property
-    def _limited(self) -> bool:
-        """Whether exploring was cut so short that finalists have to be trained to the end."""
-        longest = max((e.candidate.settings.max_epochs for e in self.board.entries), default=0)
-        return self.limit is not None and self.limit < longest / 2
-
-    def _train(self, which: Sequence[tuple[int, Turn]], epochs: int | None = None) -> None:
-        trials = [self._trial(number, turn, epochs) for number, turn in which]
-        for (number, turn), outcome in zip(which, self.executor.run(self.field, trials), strict=True):
+    def _train(self, which: Sequence[tuple[int, Turn]], *, explore: bool = False) -> list[Outcome]:
+        trials = [self._trial(number, turn, explore=explore) for number, turn in which]
+        outcomes = self.executor.run(self.field, trials)
+        for (number, turn), outcome in zip(which, outcomes, strict=True):
             self.board.record(number, turn, outcome)
         self.epoch += len(trials)
+        return outcomes
 
-    def _trial(self, number: int, turn: Turn, epochs: int | None) -> Trial:
-        candidate = self.board.entries[number].candidate
-        return Trial(candidate, self.seed_of(turn), turn.fold, epochs)
+    def _trial(self, number: int, turn: Turn, *, explore: bool) -> Trial:
+        candidate, limit = self.board.entries[number].candidate, self._limit(number) if explore else 0
+        seconds = self.rules.patience if explore and not limit else None
+        return Trial(candidate, self.seed_of(turn), turn.fold, limit or None, seconds)
+
+    def _limit(self, number: int) -> int:
+        """Epochs after which the first training of a candidate was stopped in the run that is repeated; else 0."""
+        limits = self.rules.budget.limits
+        return limits[number] if number < len(limits) else 0
 
     def seed_of(self, turn: Turn) -> int:
         """The seed of a training: the same for every candidate, so that only the candidates differ."""
@@ -243,7 +259,7 @@ class Race(Job):
             "waiting": [[number, *turn] for number, turn in self.waiting],
             "explored": self.explored,
             "again": self.again,
-            "limit": self.limit,
+            "limits": self.board.limits,
             "running_best": self.board.running_best,
             "simplifies": self.simplifies,
         }
@@ -253,6 +269,6 @@ class Race(Job):
         self.board.restore(numbers["entries"], tensors)
         self.board.running_best = numbers["running_best"]
         self.waiting = [(number, Turn(fold, repeat)) for number, fold, repeat in numbers["waiting"]]
-        self.explored, self.again, self.limit = numbers["explored"], numbers["again"], numbers["limit"]
+        self.explored, self.again, self.board.limits = numbers["explored"], numbers["again"], numbers["limits"]
         self.simplifies = numbers["simplifies"]
         self.seen = {self._key(entry.candidate) for entry in self.board.entries}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,8 @@ from diffmg.training.fitted import AnyTraining, training_of
 from diffmg.training.job import Quiet, drive
 from diffmg.training.training import outputs_of
 
+LEAST_EPOCHS = 5
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -28,6 +31,8 @@ class Trial:
     """0 for the task's own split, else the number of the fold, from 1."""
     epochs: int | None = None
     """Most epochs; None for as many as the candidate's settings say."""
+    seconds: float | None = None
+    """Stop after the epoch in which this time is over; None to train to the end."""
 
     @property
     def settings(self) -> Settings:
@@ -51,6 +56,8 @@ class Outcome:
     """The state of the network's best epoch, on the host."""
     votes: Tensor | None = None
     """Votes on the validation part, on the host."""
+    cut: bool = False
+    """Whether its time was over before it came to its end."""
 
     @property
     def failed(self) -> bool:
@@ -68,11 +75,17 @@ def train(problem: Problem, trial: Trial) -> Outcome:
         found = search.found()
         network = method.network(problem, settings, trial.seed, found)
         training = training_of(problem, network, settings, trial.seed)
-        while not training.done:
+        begun = time.perf_counter()
+        while not training.done and not _over(trial, training, begun):
             training.advance()
         return outcome_of(problem, training, found)
     except (DiffmgError, RuntimeError, ValueError, MemoryError, ArithmeticError) as error:
         return failure(error)
+
+
+def _over(trial: Trial, training: AnyTraining, begun: float) -> bool:
+    late = trial.seconds is not None and time.perf_counter() - begun > trial.seconds
+    return late and training.epoch >= LEAST_EPOCHS
 
 
 def packed(outcome: Outcome) -> Outcome:
@@ -112,4 +125,5 @@ def outcome_of(problem: Problem, training: AnyTraining, metagraphs: tuple[MetaGr
         "" if math.isfinite(score) else "the validation score is not a number",
         {name: t.detach().cpu().clone() for name, t in model.state_dict().items()},
         problem.task.votes(outputs, "val").detach().cpu(),
+        not training.done,
     )

@@ -18,7 +18,6 @@ from diffmg.race.evidence import chance_of, evidence_of
 from diffmg.race.executor import Executor, Local
 from diffmg.race.field import Field
 from diffmg.race.loop import Race, Rules
-from diffmg.race.probe import explore_epochs
 from diffmg.race.result import Chosen, choose
 from diffmg.race.trial import Trial
 from diffmg.runs.folder import RunFolder
@@ -53,8 +52,6 @@ class Racing:
 
     def run(self, begun: Run) -> tuple[Run, Model, Model]:
         """Race, choose by validation, then score; the run, the model for prediction, and the single model."""
-        if self.plan.budget is not None and self.plan.budget.seconds is not None and self.race.limit is None:
-            self.race.limit = explore_epochs(self.problem, self.race.space, self.plan.budget.seconds, self.plan.seed)
         try:
             drive(PHASE, self.race, self.watch, self.store)
             return self.finished(begun, status="done")
@@ -69,7 +66,7 @@ class Racing:
         single, members = self._members((chosen.single,)), self._members(chosen.members)
         if self.plan.single:
             members = single
-        evidence = evidence_of(board, self.field, chosen, self.race.limit)
+        evidence = evidence_of(board, self.field, chosen)
         metric = self.problem.task.metric
         scores = {metric: chosen.single_score if self.plan.single else chosen.ensemble_score}
         trained = [

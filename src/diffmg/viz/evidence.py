@@ -21,8 +21,8 @@ def _tried(run: Run, found: Evidence) -> list[str]:
     lines = [f"tried {found.candidates} candidates{trainings}; judged on {_judged(found)}"]
     if found.failed:
         lines.append(f"  {found.failed} candidates failed: {'; '.join(found.errors)}")
-    if found.epochs_limit is not None:
-        lines.append(f"  new candidates had at most {found.epochs_limit} epochs, to judge enough of them in time")
+    if found.cut:
+        lines.append(f"  {found.cut} were first judged on fewer epochs, to judge enough of them in time")
     return lines
 
 

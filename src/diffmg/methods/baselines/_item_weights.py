@@ -17,11 +17,18 @@ from diffmg.tasks.problem import Problem
 MOST_NUMBERS = 2**29
 """Limit of (users + items) * items: two dense matrices of single precision, 2 GiB together."""
 
+CHEAP = 5000
+"""Items up to which weights between all of them take seconds."""
+
 
 class ByItemWeights(FittedBaseline):
     """A baseline whose representation of a user is the row of chosen items, that of an item its column of weights."""
 
     towers = (2,)
+
+    def is_cheap(self, problem: Problem) -> bool:
+        """A few thousand items: weights between all of them are computed, kept and multiplied."""
+        return problem.graph.num_nodes[problem.task.target_types[1]] <= CHEAP
 
     def check(self, problem: Problem, settings: Settings) -> None:
         """Also require choices, and few enough items for dense matrices."""
