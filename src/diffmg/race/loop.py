@@ -181,7 +181,7 @@ class Race(Job):
         """Further trainings of as many of the best as the rest of the budget allows, the best one first."""
         turns = list(turns_of(self.rules.folds, REPEATS))
         left = self._left(seconds, len(turns))
-        count = max(left // len(turns), 1 if left else 0)
+        count = max(left // (len(turns) + any(self.board.limits)), 1 if left else 0)
         finalists = self._finalists(count) if count and self.board.models else []
         whole = [(n, Turn(0, 0)) for n in finalists if self.board.limits[n]]  # what was cut short comes first
         return [*whole, *((n, turn) for n in finalists for turn in turns)][:left]
