@@ -94,8 +94,9 @@ def by_program(case: Case) -> Result:
     for n, metagraph in enumerate(case.metagraphs):
         program = compile_program(metagraph)
         inputs = {t: h[n, oracle.rows_of(case.world, t)] for t in program.inputs}
-        z = evaluate(program, graph, inputs, None if weights is None else weights[n])
-        out.append(torch.zeros_like(case.ends[n]) if z is None else z)
+        given = None if weights is None else weights[n]
+        nothing = torch.zeros_like(case.ends[n])
+        out.append(evaluate(program, graph, inputs, given)[0] if program.steps else nothing)
     return result(case, out, h, weights)
 
 

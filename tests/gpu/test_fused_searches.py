@@ -12,6 +12,8 @@ from diffmg.core.settings import Settings
 from diffmg.methods.search._gradient import ByGradient
 from diffmg.methods.search.darts import Darts
 from diffmg.methods.search.diffmg import DiffMG
+from diffmg.methods.search.diffmg_corrected import DiffMGCorrected
+from diffmg.methods.search.multigraph import Multigraph
 from diffmg.methods.search.nasp import Nasp
 from diffmg.methods.search.snas import Snas
 from diffmg.tasks.problem import Problem
@@ -20,9 +22,12 @@ from small_networks import small_classification, small_recommendation
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="capturing epochs needs a GPU, and there is none")
 SHORT = {"depth": 2, "epochs": 1}
-RIVALS = [Darts(**SHORT), Snas(**SHORT), Nasp(**SHORT, arch_lr=0.2), DiffMG(**SHORT, all_alpha=True)]
+RIVALS = [
+    Darts(**SHORT), Snas(**SHORT), Nasp(**SHORT, arch_lr=0.2), DiffMG(**SHORT, all_alpha=True),
+    DiffMGCorrected(**SHORT), Multigraph(**SHORT),
+]  # fmt: skip
 MADE = [small_classification, small_recommendation]
-BOTH = [pytest.param(r, m, id=type(r).__name__) for r, m in zip(RIVALS, MADE * 2, strict=True)]
+BOTH = [pytest.param(r, m, id=type(r).__name__) for r, m in zip(RIVALS, MADE * 3, strict=True)]
 """Each of them on one kind of task: in the interpreter they are slow."""
 
 
