@@ -59,7 +59,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.device = device
 
     def fit(self, data: Problem | HeteroGraph, task: Task | None = None, *, watch: Watch | None = None) -> Self:
-        """Search, train and keep the best model on validation; takes a problem, or a network and a task."""
+        """Fit and keep the best by validation; takes a problem, or a network and a task."""
         problem = self._problem(data, task)
         names = ("budget", "single", "refit", "repeats", "seed", "device")
         options = {name: getattr(self, name) for name in names}
@@ -114,6 +114,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _set_results(self, run: Run, model: Model) -> Self:
         self.run_, self.model_, self.metagraphs_ = run, model, run.metagraphs
         found = run.candidates[run.chosen].val_score if run.candidates else None
+        if run.evidence is not None:
+            found = run.scores("val").get(run.metric, found)
         self.validation_score_ = float("nan") if found is None else found
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from diffmg.cli.describe import show_description
 from diffmg.core import DiffmgError, Engine, Method, Plan, Source, read_metagraphs
 
 if TYPE_CHECKING:
+    from diffmg.race.executor import Executor
     from diffmg.runs.folder import RunFolder
     from diffmg.tasks.problem import Problem
 
@@ -20,9 +22,14 @@ GIVEN = "Train this meta graph file, or 'published' for the authors', instead of
 Out = Annotated[Path | None, common.option("--out", help="The run folder.", show_default="runs/NAME-METHOD-seedSEED")]
 MetaGraphFile = Annotated[str | None, common.option("--metagraph", help=GIVEN)]
 Repeats = Annotated[int, typer.Option("--repeats", help="Trainings of what was chosen; the best is kept.")]
-Single = Annotated[bool, typer.Option("--single", help="Predict with the best single model, not the ensemble.")]
+SINGLE = "Predict with the best single model, not the ensemble."
+Single = Annotated[bool, typer.Option("--single", help=SINGLE, show_default="no")]
 REFIT = "After choosing, train again on training and validation labels (val), or on all labels (all)."
 RefitOn = Annotated[str, typer.Option("--refit", help=REFIT)]
+BATCH = "Trainings that a race starts before it looks at their results."
+Batch = Annotated[int | None, common.option("--batch", help=BATCH, show_default="4, or 48 on a GPU")]
+ON = "Where a race trains: here, ray (all cores of this machine), or HOST:PORT or ray://HOST:PORT of a Ray cluster."
+On = Annotated[str, typer.Option("--on", help=ON)]
 SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]
 
 
@@ -41,6 +48,8 @@ def fit(
     budget: common.Spend = None,
     single: Single = False,
     refit: RefitOn = "no",
+    batch: Batch = None,
+    on: On = "here",
     repeats: Repeats = 1,
     target: common.Target = None,
     as_of: common.AsOf = None,
@@ -63,11 +72,12 @@ def fit(
         device=device,
         engine=Engine().changed(common.parse_pairs(engine)),
         budget=budget,
+        batch=batch,
         single=single,
         refit=refit,  # type: ignore[arg-type]  # checked by the plan
     )
     path = out or Path("runs") / f"{source.label}-{plan.method.name}-seed{seed}"
-    fit_in_new_folder(plan, path, data_root, save_every)
+    fit_in_new_folder(plan, path, data_root, save_every, on)
 
 
 def _given(source: Source, metagraph: str | None, method: str | None) -> Method | None:
@@ -87,14 +97,26 @@ def _given(source: Source, metagraph: str | None, method: str | None) -> Method 
     return Given(published.metagraphs)
 
 
-def fit_in_new_folder(plan: Plan, out: Path, data_root: Path | None, save_every: float) -> None:
+def fit_in_new_folder(plan: Plan, out: Path, data_root: Path | None, save_every: float, on: str = "here") -> None:
     """Run a plan in a new folder, created only after all checks have passed."""
     from diffmg.runs.folder import RunFolder
     from diffmg.runs.runner import place
 
     RunFolder.check_free(out)
     plan, problem = place(plan, open_data(plan, data_root), plan.method.make())
-    execute(plan, problem, RunFolder.create(out, save_every))
+    with executor_of(plan, on) as executor:
+        execute(plan, problem, RunFolder.create(out, save_every), executor)
+
+
+def executor_of(plan: Plan, on: str) -> AbstractContextManager[Executor | None]:
+    """Where the candidates of a race are trained; a cluster is joined before anything is written."""
+    if on == "here":
+        return nullcontext()
+    if plan.budget is None:
+        raise DiffmgError(f"--on is for a race, which has a --budget, but got --on {on!r} without; leave it out")
+    from diffmg.race.on_ray import OnRay
+
+    return OnRay(None if on == "ray" else on)
 
 
 def open_data(plan: Plan, data_root: Path | None) -> Problem:
@@ -109,14 +131,15 @@ def open_data(plan: Plan, data_root: Path | None) -> Problem:
     return problem
 
 
-def execute(plan: Plan, problem: Problem, folder: RunFolder) -> None:
+def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor | None = None) -> None:
     """Run a plan in a folder and print the results."""
     from diffmg.runs.runner import run
     from diffmg.viz import draw_all, write_report
     from diffmg.viz.evidence import words_of
 
     try:
-        done, _ = run(plan, problem, folder, common.ProgressWatch(problem.task.metric, problem.task.sign))
+        watch = common.ProgressWatch(problem.task.metric, problem.task.sign)
+        done, _ = run(plan, problem, folder, watch, executor)
     except KeyboardInterrupt:
         say(f"stopped; go on with: diffmg resume {folder.path}", common.errors)
         raise

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from diffmg.cli import common
-from diffmg.cli.fit import SaveEvery, execute, fit_in_new_folder, open_data
+from diffmg.cli.fit import On, SaveEvery, execute, executor_of, fit_in_new_folder, open_data
 from diffmg.core import read_run
 
 
-def resume(run: common.RunPath, data_root: common.DataRoot = None, save_every: SaveEvery = 5.0) -> None:
+def resume(
+    run: common.RunPath, data_root: common.DataRoot = None, save_every: SaveEvery = 5.0, on: On = "here"
+) -> None:
     """Go on with a run that was stopped; its result is the same as if it had not been."""
     from diffmg.runs.folder import RunFolder
     from diffmg.runs.runner import check_same_data
@@ -19,7 +21,8 @@ def resume(run: common.RunPath, data_root: common.DataRoot = None, save_every: S
     folder, begun = RunFolder.unfinished(run, save_every), read_run(run)
     problem = open_data(begun.plan, data_root)
     check_same_data(begun, problem)
-    execute(begun.plan, problem, folder)
+    with executor_of(begun.plan, on) as executor:
+        execute(begun.plan, problem, folder, executor)
 
 
 def repeat(

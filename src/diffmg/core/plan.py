@@ -73,6 +73,8 @@ class Plan(Checked):
     engine: Engine = field(default_factory=Engine)
     budget: Budget | None = None
     """Race variants of the method within this budget; None to run it as it is."""
+    batch: Count | None = None
+    """Trainings that a race starts before it looks at their results; None for what suits the device."""
     single: bool = False
     """Of a race, whether the best single model is used for prediction, not the ensemble."""
     refit: Refit = "no"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from diffmg.engine.backend import Backend
 from diffmg.race.field import Field
 from diffmg.race.on_card import Card
 from diffmg.race.trial import Outcome, Trial, train
-from diffmg.race.workers import Workers, can_fork
+
+if TYPE_CHECKING:
+    from diffmg.race.workers import Workers
 
 
 class Executor(Protocol):
@@ -41,8 +44,10 @@ class Local:
                 self.card = Card(field)
             return self.card.run(trials)
         cores = torch.get_num_threads()
-        if cores == 1 or not can_fork():
+        if cores == 1:
             return run_here(field, trials)
+        from diffmg.race.workers import Workers
+
         if self.workers is None or self.workers.field is not field:
             self.close()
             self.workers = Workers(field, cores)
@@ -61,6 +66,7 @@ def run_here(field: Field, trials: Sequence[Trial]) -> list[Outcome]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return [train(field.on(trial.fold), trial) for trial in trials]
+        with threadpool_limits(1):
+            return [train(field.on(trial.fold), trial) for trial in trials]
     finally:
         torch.set_num_threads(threads)

@@ -49,18 +49,20 @@ class Rules:
     batch: int
     folds: int
     proposers: Sequence[str] = ("chance", "evolution", "surrogate", "evolution")
+    hasty: bool = False
+    """Whether trainings that explore are stopped early where a budget in seconds is short."""
 
     @classmethod
-    def of(cls, field: Field, budget: Budget, seed: int, method: Method) -> Rules:
+    def of(cls, field: Field, budget: Budget, seed: int, method: Method, batch: int | None = None) -> Rules:
         """The rules for a method on a problem."""
         accelerated = Backend.of(field.problem.graph).accelerated
-        return cls(budget, seed, BATCH[accelerated], field.count, method.proposers)
+        return cls(budget, seed, batch or BATCH[accelerated], field.count, method.proposers, hasty=not accelerated)
 
     @property
     def patience(self) -> float | None:
         """Seconds that a training which explores may take, so that enough candidates are judged in time."""
         seconds = self.budget.seconds
-        return None if seconds is None or self.batch != BATCH[False] else self.share * seconds * WORKERS / JUDGED
+        return self.share * seconds * WORKERS / JUDGED if self.hasty and seconds is not None else None
 
     @property
     def share(self) -> float:

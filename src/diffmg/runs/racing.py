@@ -48,7 +48,9 @@ class Racing:
         self.executor: Executor = executor or Local()
         self.field = Field.of(problem, seed=plan.seed)
         space = method.space(problem, plan.settings)
-        self.race = Race(self.field, space, Rules.of(self.field, plan.budget, plan.seed, method), self.executor)
+        self.race = Race(
+            self.field, space, Rules.of(self.field, plan.budget, plan.seed, method, plan.batch), self.executor
+        )
 
     def run(self, begun: Run) -> tuple[Run, Model, Model]:
         """Race, choose by validation, then score; the run, the model for prediction, and the single model."""

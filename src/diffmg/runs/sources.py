@@ -88,6 +88,7 @@ def make_plan(
     device: str = "auto",
     engine: Engine | None = None,
     budget: Budget | str | int | None = None,
+    batch: int | None = None,
     single: bool = False,
     refit: Refit = "no",
 ) -> Plan:
@@ -110,8 +111,9 @@ def make_plan(
         budget = DEFAULT_BUDGET
     if budget is not None and repeats > 1:
         raise DiffmgError(f"a race trains its finalists again by itself, but got repeats={repeats}; leave it out")
-    spent = None if budget is None else Budget.parse(budget)
-    plan = Plan(spec, source.located(), settings, repeats, seed, device, engine or Engine(), spent, single, refit)
+    plan = Plan(
+        spec, source.located(), settings, repeats, seed, device, engine or Engine(), spent, batch, single, refit
+    )
     spec.make()
     return plan
 

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from diffmg.core import Settings
+from diffmg.core.candidate import Candidate
+from diffmg.methods.baselines.gcn import GCN
+from diffmg.race.executor import Local, run_here
+from diffmg.race.field import Field
+from diffmg.race.trial import Trial
+from diffmg.race.workers import Workers
+
+SETTINGS = Settings(dim=8, max_epochs=3, patience=None)
+
+
+@dataclass(frozen=True)
+class Deadly(GCN):
+    """Kills the process that builds it."""
+
+    def network(self, problem, settings, seed, metagraphs=()):
+        os.kill(os.getpid(), signal.SIGKILL)
+        return super().network(problem, settings, seed, metagraphs)
+
+
+@pytest.fixture
+def two_cores():
+    torch.set_num_threads(2)
+    local = Local()
+    yield local
+    local.close()
+    torch.set_num_threads(1)
+
+
+def trials(count: int) -> list[Trial]:
+    return [Trial(Candidate(GCN(layers=1 + n % 2), SETTINGS), seed=n) for n in range(count)]
+
+
+def test_outcomes_are_those_of_this_process_bit_for_bit(classification, two_cores):
+    field, several = Field.of(classification, 3), [*trials(3), Trial(Candidate(GCN(), SETTINGS), 0, fold=2)]
+    found, wanted = two_cores.run(field, several), run_here(field, several)
+    for one, other in zip(found, wanted, strict=True):
+        assert (one.score, one.best_epoch, one.error) == (other.score, other.best_epoch, other.error)
+        assert all(torch.equal(one.weights[name], t) for name, t in other.weights.items())
+        assert torch.equal(one.votes, other.votes)
+    first = two_cores.workers
+    two_cores.run(field, several[:1])
+    assert two_cores.workers is first, "they are kept for the next batch"
+
+
+@pytest.mark.slow
+def test_a_trial_that_kills_its_process_fails_alone(recommendation):
+    workers = Workers(Field(recommendation), 2)
+    deadly = Trial(Candidate(Deadly(), SETTINGS), 0)
+    try:
+        one, dead, other = workers.run([trials(1)[0], deadly, trials(1)[0]])
+    finally:
+        workers.close()
+    assert not one.failed
+    assert not other.failed
+    assert "process died" in dead.error
