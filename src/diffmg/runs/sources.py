@@ -111,9 +111,8 @@ def make_plan(
         budget = DEFAULT_BUDGET
     if budget is not None and repeats > 1:
         raise DiffmgError(f"a race trains its finalists again by itself, but got repeats={repeats}; leave it out")
-    plan = Plan(
-        spec, source.located(), settings, repeats, seed, device, engine or Engine(), spent, batch, single, refit
-    )
+    race = (None if budget is None else Budget.parse(budget), batch, single, refit)
+    plan = Plan(spec, source.located(), settings, repeats, seed, device, engine or Engine(), *race)
     spec.make()
     return plan
 
