@@ -23,7 +23,11 @@ class Budget(Checked):
     explored: Count | None = None
     """How many of the trainings try new candidates; None leaves it to the search."""
     again: Annotated[int, Bounds(0)] | None = None
-    """How many train the best again; None leaves it to the search."""
+    """How many were to train the best again; None leaves it to the search."""
+    stopped: Annotated[int, Bounds(0)] | None = None
+    """How many of those there was time for; None for all."""
+    simplify: bool = True
+    """Whether there was time to simplify the best meta graph."""
     limits: tuple[int, ...] = ()
     """Epochs after which the trainings that try new candidates were stopped, in order; 0 for those that were not."""
 

@@ -16,7 +16,7 @@ from diffmg.tasks.problem import Problem
 from diffmg.training.job import Search
 
 RIVALS = {
-    1: ("sehgnn", "rgcn", "svd", "label_propagation", "gcn", "boosting", "hgt", "gtn", "mlp"),
+    1: ("sehgnn", "boosting", "rgcn", "svd", "label_propagation", "gcn", "gtn", "hgt", "mlp"),
     2: ("lightgcn", "ease", "item_knn", "mlp", "matrix_factorisation", "hgt", "rgcn", "popularity"),
 }
 """By number of target types, in the order they are tried."""

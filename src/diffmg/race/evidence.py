@@ -11,6 +11,7 @@ from torch import Tensor
 from diffmg.core import Task
 from diffmg.core.run import Evidence, Finalist
 from diffmg.race.board import Board
+from diffmg.race.choice import complete_candidates
 from diffmg.race.field import Field
 from diffmg.race.result import Chosen
 
@@ -22,13 +23,12 @@ SHUFFLES = 200
 
 def evidence_of(board: Board, field: Field, chosen: Chosen) -> Evidence:
     """Everything a reader needs in order to judge the choice."""
-    most = max(len(e.values) for e in board.entries)
     return Evidence(
         candidates=len(board.entries),
         failed=board.failed,
         errors=tuple(dict.fromkeys(e.error for e in board.entries if e.error))[:5],
         finalists=tuple(_finalist(board, n) for n in board.ranked(least=2)),
-        judged_on="folds" if field.folds is not None and most > 1 else "validation",
+        judged_on="folds" if complete_candidates(board, field) else "validation",
         running_best=tuple(board.running_best),
         gain_of_doubling=_gain_of_doubling(board),
         shares=chosen.shares(),

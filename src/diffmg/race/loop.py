@@ -32,6 +32,8 @@ JUDGED = 20
 """Candidates that a budget in seconds should be able to judge on a CPU, if need be by fewer epochs."""
 WORKERS = 2
 """Trainings at a time that this counts on."""
+LONGER = 1.5
+"""Times as long as the others a whole training is taken to be, where some were stopped early."""
 REPEATS = 2
 """Further seeds of a finalist where there are no folds."""
 EXPLORE = {True: 0.6, False: 0.75}
@@ -81,10 +83,12 @@ class Race(Job):
         self.waiting: list[tuple[int, Turn]] = []
         """Further trainings of the finalists."""
         self.again = 0
-        """How many those were."""
+        """How many trainings were left for them."""
+        self.stopped: int | None = None
+        self.simplified = rules.budget.simplify
         self.seen: set[Hashable] = set()
         self.exhausted = False
-        self.simplifies = True
+        self.simplifies = rules.budget.simplify
         """Whether the best meta graph is still to be simplified."""
 
     @property
@@ -112,7 +116,7 @@ class Race(Job):
     def spent(self) -> Budget:
         """The budget as it was spent, so that the race can be repeated."""
         limits = tuple(self.board.limits) if any(self.board.limits) else ()
-        return Budget(None, max(1, self.epoch), self.explored, self.again, limits)
+        return Budget(None, max(1, self.epoch), self.explored, self.again, self.stopped, self.simplified, limits)
 
     def advance(self) -> Sequence[Epoch]:
         """Train one batch."""
@@ -122,10 +126,10 @@ class Race(Job):
             if self._explored_enough(self.seconds + time.perf_counter() - begun):
                 self.explored = self.epoch
                 self.waiting = self._finals(self.seconds + time.perf_counter() - begun)
-                self.again = len(self.waiting)
         else:
             now, self.waiting = self.waiting[: self.rules.batch], self.waiting[self.rules.batch :]
             self._train(now)
+            self._stop(self.seconds + time.perf_counter() - begun)
         if self.done and self.simplifies:
             self.simplifies = False
             self.waiting = self._simpler()
@@ -136,6 +140,15 @@ class Race(Job):
                 f"{'; '.join(reasons[:3])}"
             )
         return [Epoch(self.epoch, math.nan, math.nan, self.board.best())]
+
+    def _stop(self, seconds: float) -> None:
+        """Leave the rest of the finals where time is over, as it was in a run that is repeated."""
+        budget, trained = self.rules.budget, self.epoch - (self.explored or 0)
+        over = budget.seconds is not None and seconds >= budget.seconds
+        if self.simplifies and (over or (budget.stopped is not None and trained >= budget.stopped)):
+            self.stopped = trained if self.waiting else None
+            self.waiting = []
+            self.simplified = self.simplifies = not over and budget.simplify
 
     def _explore(self) -> None:
         """Try a batch of new candidates on the task's own split."""
@@ -181,12 +194,14 @@ class Race(Job):
 
     def _finals(self, seconds: float) -> list[tuple[int, Turn]]:
         """Further trainings of as many of the best as the rest of the budget allows, the best one first."""
-        turns = list(turns_of(self.rules.folds, REPEATS))
-        left = self._left(seconds, len(turns))
-        count = max(left // (len(turns) + any(self.board.limits)), 1 if left else 0)
-        finalists = self._finalists(count) if count and self.board.models else []
+        turns, cut = list(turns_of(self.rules.folds, REPEATS)), any(self.board.limits)
+        left = self.again = self._left(seconds, len(turns))
+        count = left // (len(turns) + cut)
+        if not self.board.models or not (count or cut):
+            return []
+        finalists = self._finalists(count or left)
         whole = [(n, Turn(0, 0)) for n in finalists if self.board.limits[n]]  # what was cut short comes first
-        return [*whole, *((n, turn) for n in finalists for turn in turns)][:left]
+        return [*whole, *((n, turn) for n in finalists for turn in turns if count)][:left]
 
     def _left(self, seconds: float, turns: int) -> int:
         """Trainings that are left for the finalists; some are kept back for a simpler meta graph."""
@@ -196,7 +211,8 @@ class Race(Job):
         if budget.trainings is not None:
             left = budget.trainings - self.epoch
         else:
-            left = int(((budget.seconds or 0) - seconds) / (seconds / max(1, self.epoch)))
+            pace = seconds / max(1, self.epoch) * (LONGER if any(self.board.limits) else 1)
+            left = int(((budget.seconds or 0) - seconds) / pace)
         return max(left - 1 - turns, int(any(self.board.limits)))
 
     def _finalists(self, count: int) -> list[int]:
@@ -261,6 +277,8 @@ class Race(Job):
             "waiting": [[number, *turn] for number, turn in self.waiting],
             "explored": self.explored,
             "again": self.again,
+            "stopped": self.stopped,
+            "simplified": self.simplified,
             "limits": self.board.limits,
             "running_best": self.board.running_best,
             "simplifies": self.simplifies,
@@ -272,5 +290,6 @@ class Race(Job):
         self.board.running_best = numbers["running_best"]
         self.waiting = [(number, Turn(fold, repeat)) for number, fold, repeat in numbers["waiting"]]
         self.explored, self.again, self.board.limits = numbers["explored"], numbers["again"], numbers["limits"]
-        self.simplifies = numbers["simplifies"]
+        self.simplifies, self.simplified = numbers["simplifies"], numbers["simplified"]
+        self.stopped = numbers["stopped"]
         self.seen = {self._key(entry.candidate) for entry in self.board.entries}
