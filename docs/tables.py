@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from types import UnionType
@@ -18,7 +18,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 PLACE = re.compile(r"<!-- registered: ([\w ]+) -->")
 FAMILIES = {"search": "Searches", "given": "Given meta graphs", "baseline": "Baselines"}
-SERVES = {(1,): "classification", (2,): "recommendation", (1, 2): "both"}
+SERVES = {
+    (1,): "classification",
+    (2,): "recommendation",
+    (1, 2): "both",
+    (): "none alone",
+}
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -125,9 +130,16 @@ def converter_table() -> str:
 
 def settings_table() -> str:
     """How any model is trained."""
-    from diffmg.core.settings import Settings
+    from diffmg.core.settings import Settings, Switches
 
-    return options_table(Settings)
+    return options_table(Settings, {f.name for f in fields(Switches)})
+
+
+def switches_table() -> str:
+    """Switches of a meta graph's encoder."""
+    from diffmg.core.settings import Switches
+
+    return options_table(Switches)
 
 
 def engine_table() -> str:
@@ -137,12 +149,13 @@ def engine_table() -> str:
     return options_table(Engine)
 
 
-def options_table(kind: type) -> str:
+def options_table(kind: type, without: Collection[str] = ()) -> str:
     """The fields of a dataclass with type, default and what its source says of each."""
     said, hints = field_docs(kind), get_type_hints(kind)
     rows = [
         (f"`{f.name}`", _type(hints[f.name]), _default(f), said.get(f.name, ""))
         for f in fields(kind)
+        if f.name not in without
     ]
     return (
         _table(("option", "type", "default", "meaning"), rows)
@@ -177,6 +190,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "drawings": drawing_table,
     "converters": converter_table,
     "settings": settings_table,
+    "switches": switches_table,
     "engine": engine_table,
 }
 

@@ -1,18 +1,20 @@
-"""`python -m experiments`: all commands; `reproduce` needs no library for command lines."""
+"""`python -m experiments`: all commands; those of `PLAIN` need no library for command lines."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+
+PLAIN = ("reproduce", "exhaustive", "regret", "proposers", "study")
+"""Commands that are modules of their own, with a function `main`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if words[:1] == ["reproduce"]:
-        from experiments.reproduce import main as reproduce
-
-        sys.exit(reproduce(words[1:]))
+    if words and words[0] in PLAIN:
+        sys.exit(import_module(f"experiments.{words[0]}").main(words[1:]))
     from experiments.commands import main as run
 
     run(words)

@@ -17,6 +17,7 @@ from experiments.pipelines import pipelines_markdown
 from experiments.runner import done_cells
 from experiments.seeds import seeds_sheet
 from experiments.spec import Table, read_table
+from experiments.study_page import study_files
 from experiments.tables import Cells, Sheet, markdown, percent, plus_minus
 
 PAGES = ("README.md", "docs/results.md")
@@ -69,7 +70,7 @@ def wanted(root: Path, done: Mapping[str, Done], folder: Path = RESULTS) -> dict
     files = {root / page: fill((root / page).read_text(encoding="utf-8"), tables) for page in PAGES}
     for found in done.values():
         files |= {root / "docs" / FIGURES / name: svg for name, svg in figures(found.table, found.cells).items()}
-    return files
+    return files | study_files(root, folder)
 
 
 def summary(done: Mapping[str, Done]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -15,14 +16,20 @@ from typing import Any
 from unittest import mock
 
 import pyarrow.parquet as parquet
+import pytest
 
-from diffmg.cli import main
+from diffmg.cli import common, main
 from diffmg.training import Epoch, Job
 
 WIDE = "1000"
 """Columns of the terminal: a message stays on one line."""
-TINY = ("--search-seeds", "2", "--repeats", "2", "-o", "epochs=4", "-s", "max_epochs=4", "-s", "dim=8")
-"""Arguments of a fit that ends in no time and has every phase."""
+TINY = (
+    "--method", "diffmg", "--search-seeds", "2", "--repeats", "2",
+    "-o", "epochs=4", "-s", "max_epochs=4", "-s", "dim=8",
+)  # fmt: skip
+"""Arguments of a fit that ends in no time and has every phase of a search."""
+RACE = ("--budget", "4", "-s", "max_epochs=3", "-s", "dim=8")
+"""Arguments of a race that ends in no time."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,8 @@ def content(folder: Path) -> Mapping[str, Any]:
     """Everything in a finished run folder that must not depend on when or how it was computed."""
     run = read(folder)
     del run["seconds"]
-    paths = (folder / name for name in ("metagraph.json", "model.safetensors", "history.jsonl"))
+    names = ("metagraph.json", "model.safetensors", "single.safetensors", "tried.jsonl", "history.jsonl")
+    paths = (folder / name for name in names)
     return {"run.json": run} | {path.name: path.read_bytes() for path in paths if path.exists()}
 
 
@@ -111,6 +119,19 @@ def leave_out_an_edge(folder: Path, relation: str) -> None:
     """Change one table of a folder that `export_tables` wrote."""
     (path,) = folder.glob(f"*{relation}*.parquet")
     parquet.write_table(parquet.read_table(path)[:-1], path)
+
+
+def interrupt(lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Ctrl-C pressed after so many lines of history of the next command."""
+    count = iter(range(1, 10_000))
+    tell = common.ProgressWatch.epoch
+
+    def press(watch: common.ProgressWatch, record: Epoch) -> None:
+        tell(watch, record)
+        if next(count) == lines:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(common.ProgressWatch, "epoch", press)
 
 
 class At:

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -51,21 +52,46 @@ def test_the_readmes_commands_run_in_order(tmp_path: Path, monkeypatch: pytest.M
             continue  # tests/cli stops a run first
         small = [QUICK.get(word, word) for word in words[1:]]
         short = ["-s", "max_epochs=2"] if words[1] == "fit" else []
-        answer = diffmg(*small, *short, *(["-o", "epochs=2"] if short and "--method" not in words else []))
+        raced = short and ("--budget" in words or "--method" not in words)
+        answer = diffmg(*small, *short, *(["--budget", "4"] if raced else []))
         assert answer.code == 0, (words, answer.err)
 
 
+def tour() -> list[tuple[str, str, str]]:
+    """Number, call and file of every stop."""
+    return re.findall(r"^\| (\d+) \| `([\w.]+)` \| `([\w/]+\.py)` \|", CONTRIBUTING, re.MULTILINE)
+
+
+def test_the_tour_of_the_house_is_what_a_run_goes_through(tmp_path: Path) -> None:
+    """By a profile of a race: every call is made, and for the first time in this order."""
+    stops = {(call, str(SOURCE / file)): number for number, (_, call, file) in enumerate(tour())}
+    first: dict[int, None] = {}
+
+    def see(frame: FrameType, event: str, _: object) -> None:
+        number = stops.get((frame.f_code.co_qualname, frame.f_code.co_filename)) if event == "call" else None
+        if number is not None:
+            first.setdefault(number)
+
+    sys.setprofile(see)
+    try:
+        answer = diffmg("fit", "academic:120", "--budget", "4", "-s", "max_epochs=2", "--out", tmp_path / "run")
+    finally:
+        sys.setprofile(None)
+    assert answer.code == 0, answer.err
+    assert [tour()[n] for n in first] == tour()
+
+
 def test_the_tour_of_the_house_names_what_is_there() -> None:
-    rows = re.findall(r"^\| (\d+) \| `([\w.]+)` \| `([\w/]+\.py)` \|", CONTRIBUTING, re.MULTILINE)
+    rows = tour()
     assert [int(number) for number, _, _ in rows] == list(range(1, len(rows) + 1))
-    assert 10 <= len(rows) <= 18
+    assert 10 <= len(rows) <= 22
     for _, call, file in rows:
         names = {n.name for n in ast.walk(ast.parse((SOURCE / file).read_text(encoding="utf-8"))) if hasattr(n, "name")}
         assert set(call.split(".")) <= names, (call, file)
 
 
 def test_files_that_contributing_names_are_there() -> None:
-    layers = "core|graph|tasks|engine|nn|training|methods|tables|datasets|runs|viz"
+    layers = "core|graph|tasks|engine|nn|training|methods|tables|datasets|race|runs|viz"
     for file in re.findall(rf"`((?:{layers})/[\w/]+\.py)`", CONTRIBUTING):
         assert (SOURCE / file).is_file(), file
 

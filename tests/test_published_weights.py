@@ -45,7 +45,7 @@ def authors_model(name: str, problem: Problem) -> torch.nn.Module:
     state = {f"{ours}.weight": theirs[f"{other}.weight"].T for ours, other in maps.items()}
     state |= {f"{ours}.bias": theirs[f"{other}.bias"] for ours, other in maps.items()}
     if "metas.0.norm.weight" in theirs:
-        state |= {f"towers.0.norm.{part}": theirs[f"metas.0.norm.{part}"] for part in ("weight", "bias")}
+        state |= {f"towers.0.readout.norm.{part}": theirs[f"metas.0.norm.{part}"] for part in ("weight", "bias")}
     model.load_state_dict(state)
     return model
 

@@ -26,10 +26,11 @@ from types import ModuleType
 import pytest
 
 import diffmg
+from diffmg.core.budget import Budget
 from diffmg.core.method import METHODS
 from diffmg.core.plan import Plan, Source
 from diffmg.core.registry import Registry
-from diffmg.core.run import FORMAT, Candidate, Data, Run, Trained
+from diffmg.core.run import FORMAT, Candidate, Data, Evidence, Finalist, Run, Share, Trained
 from diffmg.core.task import TASKS
 from diffmg.datasets import DATASETS
 from diffmg.graph.network import CONVERTERS
@@ -41,16 +42,15 @@ from run_files import diffmg as command
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 REGISTRIES: tuple[Registry, ...] = (METHODS, TASKS, DATASETS, COLUMN_TYPES, DRAWINGS, CONVERTERS)
-ELSEWHERE = {"own_tables.md", "results.md", "performance.md"}
-"""Pages whose blocks other tests run."""
+ELSEWHERE = {"own_tables.md", "results.md", "search.md", "performance.md"}
+"""Pages whose blocks other tests run, or whose commands are those of the repository."""
 COLUMNS = 92
 SMALLER = {"academic": "academic:120", "shop": "shop:160"}
 QUICKER_PYTHON = {
-    "search_seeds=3))": "search_seeds=1, epochs=3), settings={'max_epochs': 8})",
     "search_seeds=1))": "search_seeds=1), settings={'max_epochs': 8})",
+    'budget="60s"': "budget=4, settings={'max_epochs': 8}",
 }
 QUICKER = ("-s", "max_epochs=8", "-s", "dim=8")
-QUICKER_SEARCH = ("-o", "epochs=3")
 BLOCK = re.compile(
     r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?"
     r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]*)\")?[^\n]*\n(?P<body>.*?)^```$",
@@ -175,14 +175,12 @@ class Page:
 
 
 def quicker(words: list[str]) -> list[str]:
-    """The same command on smaller data, with fewer epochs."""
+    """The same command on smaller data, with fewer epochs; a race with few trainings."""
     words = [SMALLER.get(word, word) for word in words]
-    if words[0] == "fit":
-        search = not {"-m", "--method", "--metagraph"} & set(words)
-        return [*words, *QUICKER, *(QUICKER_SEARCH if search else ())]
-    if words[0] == "search":
-        return [*words, *QUICKER_SEARCH]
-    return words
+    if words[0] != "fit":
+        return words
+    raced = "--budget" in words or not {"-m", "--method", "--metagraph"} & set(words)
+    return [*words, *QUICKER, *(("--budget", "4") if raced else ())]
 
 
 def install() -> None:
@@ -307,9 +305,11 @@ def test_every_command_is_on_its_page() -> None:
 
 def test_every_field_of_a_run_file_is_on_its_page() -> None:
     text = (DOCS / "run_folder.md").read_text(encoding="utf-8")
-    _, whole, plan, data = re.split(r"^## run.json, format 2$|^`plan`:$|^`data`:$", text, flags=re.MULTILINE)
+    heads = r"^## run.json, format 2$|^`plan`:$|^`data`:$|^`evidence`:$"
+    _, whole, plan, data, evidence = re.split(heads, text, flags=re.MULTILINE)
     assert f"| `format` | {FORMAT};" in whole
-    for kind, part in ((Run, whole), (Candidate, whole), (Trained, whole), (Plan, plan), (Source, plan), (Data, data)):
+    parts = {Run: whole, Candidate: whole, Trained: whole, Plan: plan, Source: plan, Budget: plan, Data: data}
+    for kind, part in (parts | dict.fromkeys((Evidence, Finalist, Share), evidence)).items():
         for name in (field.name for field in fields(kind)):
             assert f"`{name}`" in part, f"{kind.__name__}.{name}"
 

@@ -20,8 +20,11 @@ SCORES = ({"auc": 0.5}, {"auc": 0.25}), ({"auc": 0.7}, {"auc": 0.35})
 class EpochRunner:
     """What a watch needs to know of a job."""
 
-    def __init__(self, epoch: int, total: int) -> None:
-        self.epoch, self.total = epoch, total
+    def __init__(self, epoch: int, total: int, left: float | None = None) -> None:
+        self.epoch, self.total, self.left = epoch, total, left
+
+    def seconds_left(self) -> float | None:
+        return self.left
 
     @property
     def done(self) -> bool:
@@ -86,7 +89,22 @@ def test_progress_names_phase_loss_and_score(progress: io.StringIO) -> None:
     watch.end()
     shown = progress.getvalue()
     assert "train-0" in shown
-    assert "loss 0.1250  validation auc 0.7500" in shown
+    assert "loss 0.1250  best validation auc 0.7500" in shown
+    assert "left" not in shown
+
+
+@pytest.mark.parametrize(("sign", "best"), [(1, "0.7500"), (-1, "0.2500")])
+def test_progress_of_a_race_names_the_best_so_far_and_the_time_left(
+    sign: int, best: str, progress: io.StringIO
+) -> None:
+    watch = common.ProgressWatch("auc", sign)
+    watch.begin("race", EpochRunner(epoch=0, total=9, left=41.6))
+    for number, score in enumerate((float("nan"), 0.5, 0.75, 0.25), 1):
+        watch.epoch(Epoch(number, float("nan"), float("nan"), score))
+    watch.end()
+    shown = progress.getvalue().splitlines()[-1]
+    assert f"best validation auc {best}  about 42 s left" in shown
+    assert "loss" not in shown
 
 
 @pytest.mark.parametrize(("epoch", "bar"), [(3, "3/3"), (2, "2/9")])

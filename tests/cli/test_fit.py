@@ -25,7 +25,8 @@ def test_the_same_command_gives_the_same_files_and_shows_what_came_out(classifie
 
 
 def test_options_and_settings_are_in_the_plan(tmp_path: Path) -> None:
-    arguments = ["-o", "epochs=1", "-o", "coin=tower", "-s", "max_epochs=1", "-s", "patience=null", "--depth", 2]
+    arguments = ["--method", "diffmg", "-o", "epochs=1", "-o", "coin=tower", "--depth", 2]
+    arguments += ["-s", "max_epochs=1", "-s", "patience=null"]
     arguments += ["--search-seeds", 1, "--repeats", 1, "--seed", 5, "--data-seed", 6, "--device", "cpu"]
     plan = read(fit(tmp_path / "run", "academic:120", *arguments))["plan"]
     options = {"epochs": 1, "coin": "tower", "depth": 2, "search_seeds": 1}
@@ -103,17 +104,17 @@ BAD_DATA = {
 BAD_OPTIONS = {
     "--method difmg": "unknown method 'difmg'; did you mean 'diffmg'?",
     "--method metapth2vec": "unknown method 'metapth2vec'; did you mean 'metapath2vec'?",
-    "-o epoch=3": "unknown option of method 'diffmg': 'epoch'; did you mean 'epochs'?",
+    "--method diffmg -o epoch=3": "unknown option of method 'diffmg': 'epoch'; did you mean 'epochs'?",
     "--method random -o epochs=3": "unknown option of method 'random': 'epochs'",
     "--method gcn -o layer=3": "unknown option of method 'gcn': 'layer'; did you mean 'layers'?",
     "--method features --search-seeds 2": "unknown option of method 'features': 'search_seeds'",
     "--method everything -o search_seeds=2": "unknown option of method 'everything': 'search_seeds'",
     "-o epochs": "an option is written KEY=VALUE, but got 'epochs'",
-    "-o epochs=0": "`epochs >= 1` must hold, but got epochs=0",
-    "-o epochs=abc": "epochs: must be a whole number, but got 'abc'",
-    "-o coin=heads": "coin: must be one of 'link', 'tower', but got 'heads'",
+    "--method diffmg -o epochs=0": "`epochs >= 1` must hold, but got epochs=0",
+    "--method diffmg -o epochs=abc": "epochs: must be a whole number, but got 'abc'",
+    "--method diffmg -o coin=heads": "coin: must be one of 'link', 'tower', but got 'heads'",
     "--depth 0": "`depth >= 1` must hold, but got depth=0",
-    "--search-seeds 0": "`search_seeds >= 1` must hold, but got search_seeds=0",
+    "--method diffmg --search-seeds 0": "`search_seeds >= 1` must hold, but got search_seeds=0",
     "--method gcn -o layers=0": "`layers >= 1` must hold, but got layers=0",
     "--method gcn -o layers=two": "layers: must be a whole number, but got 'two'",
     "--method popularity": "'popularity' serves 2 target types, but got a task on author",

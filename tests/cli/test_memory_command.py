@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,16 @@ from diffmg.core.settings import Settings
 from diffmg.datasets import DATASETS, load_dataset
 from diffmg.engine import device, memory
 from diffmg.engine.memory import in_words, needs
+from diffmg.methods.auto import Auto
 from run_files import Answer, diffmg, read, refused
 
 CPU = torch.device("cpu")
 GIGABYTE = 10**9
 TINY = ("-s", "max_epochs=3", "-s", "dim=8")
+DIFFMG = ("--method", "diffmg")
 
 
-COMMANDS = {"plan": ["plan"], "fit": ["fit"], "given": ["fit", "--metagraph", "m.json"]}
+COMMANDS = {"plan": ["plan", *DIFFMG], "fit": ["fit", *DIFFMG], "given": ["fit", "--metagraph", "m.json"]}
 
 
 def set_free(free: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +65,7 @@ def assert_table(answer: Answer, wanted: list[dict[str, int]]) -> None:
 
 
 def test_a_plan_says_what_a_search_and_a_training_take() -> None:
-    answer = planned("academic:2000")
+    answer = planned("academic:2000", *DIFFMG)
     assert_table(answer, estimates("academic:2000", Settings()))
     edges = sum(a.nnz for a in load_dataset("academic:2000").graph.adjacency.values())
     assert f"2000 nodes, {edges} edges, d = 64, K = 4" in answer.out
@@ -71,14 +74,14 @@ def test_a_plan_says_what_a_search_and_a_training_take() -> None:
 
 
 def test_switches_and_settings_are_counted_in() -> None:
-    answer = planned("shop:2000", "--engine", "columns=16", "-s", "dim=32")
+    answer = planned("shop:2000", *DIFFMG, "--engine", "columns=16", "-s", "dim=32")
     assert_table(answer, estimates("shop:2000", Settings(dim=32), columns=16))
     assert "d = 32, K = 4" in answer.out
     assert answer.out.count("fits, 16 columns at a time, recomputed for the backward pass\n") == 2
 
 
 def test_the_depth_and_the_seed_of_made_data_are_counted_in() -> None:
-    deep = planned("academic:400", "--depth", 6, "--data-seed", 1)
+    deep = planned("academic:400", *DIFFMG, "--depth", 6, "--data-seed", 1)
     problem = load_dataset("academic:400", seed=1)
     parts = needs(problem, Settings(), 6, CPU, search=True).parts
     assert rows(deep)["other states"][0] == in_words(parts["other states"])
@@ -91,14 +94,45 @@ def test_where_memory_is_short_the_plan_says_how_many_columns(monkeypatch: pytes
     enough = totals[8][1]
     assert totals[16][0] < enough < min(totals[32][0], totals[16][1])
     set_free(int(enough / memory.SPARE) + 2, monkeypatch)
-    answer = planned("shop:2000")
+    answer = planned("shop:2000", *DIFFMG)
     assert "search: fits, 16 columns at a time, recomputed for the backward pass\n" in answer.out
     assert "training: fits, 8 columns at a time, recomputed for the backward pass\n" in answer.out
 
 
+def test_a_race_takes_what_its_largest_candidate_takes() -> None:
+    answer = planned("academic:2000")
+    problem = load_dataset("academic:2000")
+    space = Auto().space(problem, Settings())
+    drawn = (space.draw(random.Random(seed)) for seed in range(200))
+    totals = [needs(problem, c.settings, c.metagraphs[0].depth, CPU, search=False).total for c in drawn if c.metagraphs]
+    largest = Settings(dim=128, vectors=True, aggregate="mean", self_loops=False, states="attention")
+    most = needs(problem, largest, 5, CPU, search=False)
+    assert most.total >= max(totals)
+    assert rows(answer) == {"memory": ["largest candidate"]} | {
+        name: [in_words(size)] for name, size in {**most.parts, "together, about": most.total}.items()
+    }
+    assert "d = 128, K = 5" in answer.out
+    assert answer.out.endswith("GB free\nlargest candidate: fits, all columns at once\n")
+
+
+def test_a_setting_that_was_given_is_not_varied_by_a_race() -> None:
+    assert "d = 32, K = 3" in planned("shop:160", "-s", "dim=32", "--depth", 3).out
+
+
+def test_a_method_that_only_trains_has_no_search() -> None:
+    assert rows(planned("academic:400", "--method", "features"))["memory"] == ["training"]
+    assert rows(planned("academic:400", *DIFFMG, "-s", "states=concat"))["fused states"][0] == "0.0 kB"
+
+
+def test_memory_is_estimated_for_meta_graphs_only() -> None:
+    assert "memory is estimated for methods with a meta graph, but got 'gcn'" in refused(
+        "plan", "academic:120", "--method", "gcn"
+    )
+
+
 def test_what_is_free_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     set_free(None, monkeypatch)
-    answer = planned("academic:400")
+    answer = planned("academic:400", *DIFFMG)
     assert ": unknown free\n" in answer.out
     assert answer.out.count("fits, all columns at once") == 2
 

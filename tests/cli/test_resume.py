@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -10,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from diffmg.cli import common
 from diffmg.core.run import read_history, read_metagraphs, read_run
 from diffmg.estimators import MetaGraphClassifier
 from diffmg.methods.search.features import FeaturesOnly
 from diffmg.tasks.problem import Problem
-from diffmg.training import Epoch
-from run_files import TINY, content, diffmg, edit, edit_plan, fit, leave_out_an_edge, read, refused, start
+from run_files import TINY, content, diffmg, edit, edit_plan, fit, interrupt, leave_out_an_edge, read, refused, start
 
-LONG = ("--search-seeds", 2, "--repeats", 2, "--save-every", 0, "-o", "epochs=40", "-s", "max_epochs=40")
+LONG = (
+    "--method", "diffmg", "--search-seeds", 2, "--repeats", 2, "--save-every", 0,
+    "-o", "epochs=40", "-s", "max_epochs=40",
+)  # fmt: skip
 """Arguments of a fit that lasts long enough for a signal to hit it; it has five phases."""
 DATA = "academic:400"
 SLOWLY = Path(__file__).parent.parent / "slowly.py"
@@ -81,19 +81,6 @@ def assert_interrupted(path: Path, phase: str) -> None:
     assert read_metagraphs(path / "metagraph.json") == read_run(path).metagraphs
     assert "meta graph for 'author', 4 states" in diffmg("show", path).out
     assert (path / "model.safetensors").exists() == phase.startswith("train")
-
-
-def interrupt(phase_lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have Ctrl-C pressed after so many epochs of the next command."""
-    count = iter(range(1, 10_000))
-    tell = common.ProgressWatch.epoch
-
-    def press(watch: common.ProgressWatch, record: Epoch) -> None:
-        tell(watch, record)
-        if next(count) == phase_lines:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(common.ProgressWatch, "epoch", press)
 
 
 @pytest.fixture(scope="module")

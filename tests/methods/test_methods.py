@@ -30,6 +30,14 @@ def able(name: str, kind: str) -> bool:
     return len(PROBLEMS[kind].task.target_types) in METHODS.get(name).towers
 
 
+def trained(name: str, kind: str) -> bool:
+    """Whether it has a network of its own to train: a race trains others, and an ensemble (no towers) is what it left.
+
+    Both have tests of their own: `test_auto.py`, `test_method_ensemble.py`.
+    """
+    return able(name, kind) and not METHODS.get(name).races
+
+
 def short(name: str, problem: Problem) -> Method:
     """With few epochs where it has them; with meta graphs where it must be given them."""
     if name == "given":
@@ -42,13 +50,13 @@ def drawn(problem: Problem, target: str) -> MetaGraph:
     return SearchSpace.dag(problem.graph.schema, target, 2).sample(random.Random(0))
 
 
-@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if able(*case)])
+@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if trained(*case)])
 def test_the_kit(name: str, kind: str) -> None:
     for check in CHECKS:
         check(short(name, PROBLEMS[kind]), PROBLEMS[kind])
 
 
-@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if able(*case)])
+@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if trained(*case)])
 def test_every_parameter_learns_and_the_state_is_what_cannot_be_computed_again(name: str, kind: str) -> None:
     """A network's tables follow from the problem and are not stored; embeddings that were trained before are."""
     problem = PROBLEMS[kind]
@@ -63,7 +71,7 @@ def test_every_parameter_learns_and_the_state_is_what_cannot_be_computed_again(n
     assert all(buffer.startswith("tower") for buffer in kept) and bool(kept) == (name == "metapath2vec")
 
 
-@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if not able(*case)])
+@pytest.mark.parametrize(("name", "kind"), [case for case in CASES if METHODS.get(case[0]).towers and not able(*case)])
 def test_a_method_that_cannot_do_the_task_says_which_can(name: str, kind: str) -> None:
     method, others = METHODS.get(name)(), [other for other in NAMES if able(other, kind)]
     for refuse in (method.check, lambda *given: method.network(*given, 0)):
@@ -98,6 +106,6 @@ def test_a_method_is_frozen_options_with_defaults_and_a_description(name: str) -
 
 
 def test_every_method_has_a_test_file_of_its_name() -> None:
-    """`baseline_` stands before a name that a data set has too."""
+    """`baseline_` or `method_` stands before a name that another test has too."""
     files = {path.stem for path in Path(__file__).parent.rglob("test_*.py")}
-    assert all({f"test_{name}", f"test_baseline_{name}"} & files for name in NAMES)
+    assert all({f"test_{name}", f"test_baseline_{name}", f"test_method_{name}"} & files for name in NAMES)

@@ -183,7 +183,9 @@ class Race(Job):
         source = proposals(self.space, self.board.judged(), rng, seeds, self.rules.proposers)
         for proposal in islice(source, TRIES + 2 * count):
             key = self._key(proposal.candidate)
-            if key not in self.seen and len(found) < count:
+            if len(found) == count:
+                break
+            if key not in self.seen:
                 self.seen.add(key)
                 found.append(proposal)
         self.exhausted = len(found) < count

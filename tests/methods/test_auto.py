@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from diffmg.core import METHODS, DiffmgError, Settings
+from diffmg.methods.auto import RIVALS, Auto, rival_space
+from diffmg.runs.runner import run
+from diffmg.runs.sources import make_plan
+
+
+def drawn(problem, method=None, settings=None, count=200):
+    space = (method or Auto()).space(problem, settings or Settings())
+    return [space.draw(random.Random(seed)) for seed in range(count)]
+
+
+def methods_of(problem, method):
+    """Of the candidates that are tried first, and of many drawn at random."""
+    return {c.method.name for c in (*method.space(problem, Settings()).seeds(), *drawn(problem, method))}
+
+
+def test_every_rival_is_registered_and_serves_its_number_of_targets():
+    for towers, names in RIVALS.items():
+        assert all(towers in METHODS.get(name).towers for name in names)
+
+
+def test_candidates_are_meta_graphs_and_rivals(problem):
+    methods = methods_of(problem, Auto())
+    assert "given" in methods
+    assert {"diffmg", "multigraph", "hgt"} <= methods
+    allowed = {"given", "diffmg", "multigraph", *RIVALS[len(problem.task.target_types)]}
+    assert methods <= allowed
+
+
+def test_what_can_be_switched_off(problem):
+    assert methods_of(problem, Auto(rivals=False)) == {"given", "diffmg", "multigraph"}
+    assert methods_of(problem, Auto(rivals=False, searches_too=False)) == {"given"}
+
+
+def test_depth_and_operations_are_kept(problem):
+    several = [m for c in drawn(problem, Auto(depth=3, operations=2, rivals=False, searches_too=False))
+               for m in c.metagraphs]  # fmt: skip
+    assert {m.depth for m in several} == {1, 2, 3}
+    assert {len(operations) for m in several for operations in m.operations} == {1, 2}
+
+
+def test_what_the_user_set_is_not_varied(problem):
+    found = [c for c in drawn(problem, settings=Settings(dim=16, lr=0.004, tanh=True)) if c.metagraphs]
+    assert {(c.settings.dim, c.settings.lr, c.settings.tanh) for c in found} == {(16, 0.004, True)}
+    assert len({c.settings.dropout for c in found}) > 3
+
+
+def test_every_candidate_can_be_checked_by_its_method(problem):
+    for candidate in drawn(problem):
+        candidate.method.check(problem, candidate.settings)
+
+
+def test_the_same_candidate_has_the_same_genes_and_another_has_others(problem):
+    space = Auto().space(problem, Settings())
+    one, same, other = (space.draw(random.Random(seed)) for seed in (1, 1, 2))
+    assert space.genes(one) == space.genes(same) != space.genes(other)
+
+
+def test_the_first_candidates_are_all_operations_averaged_and_the_rivals_as_they_are(problem):
+    first, *rest = Auto().space(problem, Settings()).seeds()
+    assert first.method.name == "given"
+    assert first.settings.links == "mean"
+    assert {c.method.name for c in rest} >= {"given", "hgt", "diffmg"}
+
+
+@pytest.mark.parametrize("name", ["no_such_method", "popularity"])
+def test_a_rival_that_is_not_there_or_does_not_serve_is_left_out(name, classification):
+    assert rival_space(name, classification, Settings()) == {}
+
+
+def test_only_chance_proposes_in_the_baseline_of_the_proposers():
+    assert Auto(random=True).proposers == ("chance",)
+    assert set(Auto().proposers) > {"chance"}
+
+
+def test_it_is_not_searched_without_a_race(classification, quick):
+    with pytest.raises(DiffmgError, match="`auto` needs a budget, but got none"):
+        Auto().search(classification, quick, 0)
+
+
+def test_its_default_budget_is_in_one_place(problem, monkeypatch):
+    from diffmg.core.budget import Budget
+
+    assert make_plan(problem.source).budget == Budget(seconds=120)
+    monkeypatch.setattr("diffmg.runs.sources.DEFAULT_BUDGET", Budget(trainings=2))
+    assert make_plan(problem.source).budget == Budget(trainings=2)
+    assert make_plan(problem.source, "gcn").budget is None
+
+
+def test_it_is_raced_and_the_single_model_has_a_meta_graph(problem):
+    """Even where the first candidates are rivals."""
+    plan = make_plan(problem.source, Auto(depth=2), settings={"dim": 8, "max_epochs": 3}, budget=8, device="cpu")
+    done, model = run(plan, problem)
+    assert [m.target for m in done.metagraphs] == list(problem.task.target_types)
+    assert model.scores("test") == dict(done.scores("test"))
+    assert done.evidence is not None
+    assert done.evidence.candidates > 1
