@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from diffmg.core import METHODS, DiffmgError, Settings
+from diffmg.core import METHODS, DiffmgError, SearchSpace, Settings
 from diffmg.methods.auto import RIVALS, Auto, rival_space
 from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
@@ -65,7 +65,9 @@ def test_the_same_candidate_has_the_same_genes_and_another_has_others(problem):
 def test_the_first_candidates_are_all_operations_averaged_and_the_rivals_as_they_are(problem):
     first, *rest = Auto().space(problem, Settings()).seeds()
     assert first.method.name == "given"
-    assert first.settings.links == "mean"
+    spaces = [SearchSpace.dag(problem.graph.schema, t, 2) for t in problem.task.target_types]
+    every = tuple(space.everything() for space in spaces)
+    assert [c.settings.links for c in (first, *rest) if c.metagraphs == every] == ["mean"]
     assert {c.method.name for c in rest} >= {"given", "hgt", "diffmg"}
 
 

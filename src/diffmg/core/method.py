@@ -89,8 +89,13 @@ class Method(Checked, ABC):
         return True
 
     def space(self, problem: Problem, settings: Settings) -> CandidateSpace:  # noqa: ARG002
-        """What a race with a budget may try in its place: other values of its options and settings."""
-        return OptionSpace(Candidate(self, settings), self.tunable, self.varied_settings)
+        """What a race with a budget may try in its place: other values of its options and settings.
+
+        A setting that differs from the method's default was chosen by the user, and is not varied.
+        """
+        usual = Settings(**self.default_settings)
+        free = {n: v for n, v in self.varied_settings.items() if getattr(settings, n) == getattr(usual, n)}
+        return OptionSpace(Candidate(self, settings), self.tunable, free)
 
     @abstractmethod
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:

@@ -1,6 +1,6 @@
 """Training settings shared by all methods, and the switches of a meta graph's encoder."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from diffmg.core.options import Checked, Count, Fraction, NotNegative, Positive
@@ -67,3 +67,7 @@ class Settings(Switches):
     """Stop after this many epochs without improvement; None disables early stopping."""
     select: Select = "score"
     """Which epoch's weights are kept: highest validation score, lowest validation loss, or the last."""
+
+    def __repr__(self) -> str:
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in given.items())})"

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from diffmg.core import EMPTY, MetaGraph, SearchSpace, Settings, compile_program
+from diffmg.core import EMPTY, MetaGraph, MetaPath, SearchSpace, Settings, compile_program
 from diffmg.core.candidate import Candidate, Genes
+from diffmg.methods._promising import metagraph_of, promising_paths
 from diffmg.methods.given import Given
 from diffmg.tasks.problem import Problem
 
@@ -45,6 +46,8 @@ PAIRS: Values = {
     "counts": (*[False] * 8, True),
 }
 OPERATIONS = (1, 1, 2, 3)
+BY_PATHS = 0.5
+"""Share of the drawn meta graphs that are made of promising paths."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class WideSpace:
     base: Settings
     values: Values
     operations: tuple[int, ...] = OPERATIONS
+    paths: tuple[MetaPath, ...] = ()
+    """Promising meta paths into the target, best first; none where there are two targets."""
 
     @classmethod
     def of(cls, problem: Problem, base: Settings, depth: int, operations: int) -> WideSpace:
@@ -68,14 +73,22 @@ class WideSpace:
             values.pop("label_inputs", None)
         free = {name: options for name, options in values.items() if getattr(base, name) == getattr(Settings(), name)}
         spaces = [tuple(SearchSpace.dag(graph.schema, t, k) for t in types) for k in range(1, depth + 1)]
-        return cls(tuple(spaces), base, free, tuple(n for n in OPERATIONS if n <= operations))
+        paths = promising_paths(problem, min(3, depth)) if len(types) == 1 else []
+        return cls(tuple(spaces), base, free, tuple(n for n in OPERATIONS if n <= operations), tuple(paths))
 
     def seeds(self) -> Sequence[Candidate]:
-        """All candidates of every link, averaged, at two depths: no search, and already strong."""
+        """The most promising paths, alone and together; and all candidates of every link, averaged, at two depths."""
         plain = {"links": "mean", "states": "concat"} if len(self.targets[0]) == 1 else {"links": "mean"}
         settings = self.base.changed({name: value for name, value in plain.items() if name in self.values})
         depths = sorted({min(2, len(self.targets)), min(4, len(self.targets))})
-        return [Candidate(Given(tuple(s.everything() for s in self.targets[k - 1])), settings) for k in depths]
+        every = [Candidate(Given(tuple(s.everything() for s in self.targets[k - 1])), settings) for k in depths]
+        return [*(Candidate(Given(m), self.base) for m in self._promising()), *every]
+
+    def _promising(self) -> list[MetaGraphs]:
+        """Meta graphs of the best one, three and eight paths."""
+        several = [self.paths[:count] for count in (1, 3, 8)]
+        target = self.targets[0][0].target
+        return [(metagraph_of(paths, target, max(self.operations)),) for paths in dict.fromkeys(several) if paths]
 
     def draw(self, rng: random.Random) -> Candidate:
         """Depth, operations, switches and settings at random."""
@@ -125,6 +138,10 @@ class WideSpace:
         return found
 
     def _metagraphs(self, rng: random.Random) -> MetaGraphs:
+        if self.paths and rng.random() < BY_PATHS:
+            ranks = {min(int(rng.expovariate(0.3)), len(self.paths) - 1) for _ in range(rng.choice((1, 2, 3, 5)))}
+            chosen = [self.paths[rank] for rank in sorted(ranks)]
+            return (metagraph_of(chosen, self.targets[0][0].target, max(self.operations)),)
         depth, most = rng.randrange(len(self.targets)), rng.choice(self.operations)
         return tuple(_drawn(space, most, rng) for space in self.targets[depth])
 

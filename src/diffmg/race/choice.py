@@ -20,6 +20,8 @@ class Pick:
     number: int
     turn: Turn
     weight: float = 1.0
+    share: float = 1.0
+    """Its part of the ensemble, whatever the scale of its votes."""
 
 
 def best_single(board: Board, field: Field) -> Pick:

@@ -32,6 +32,8 @@ JUDGED = 20
 """Candidates that a budget in seconds should be able to judge on a CPU, if need be by fewer epochs."""
 WORKERS = 2
 """Trainings at a time that this counts on."""
+LATEST = 0.85
+"""Share of a budget in seconds after which nothing new is tried, even if there is no room for finals."""
 LONGER = 1.5
 """Times as long as the others a whole training is taken to be, where some were stopped early."""
 REPEATS = 2
@@ -169,10 +171,16 @@ class Race(Job):
 
     def _explored_enough(self, seconds: float) -> bool:
         most = self._most()
-        over = (
-            self.epoch >= most if most is not None else seconds >= self.rules.share * (self.rules.budget.seconds or 0)
-        )
-        return over or self.exhausted
+        if most is None:
+            return self.exhausted or self._time_for_finals(seconds)
+        return self.exhausted or self.epoch >= most
+
+    def _time_for_finals(self, seconds: float) -> bool:
+        """Whether it is time for the finals: where too little is left for a single finalist, exploring goes on."""
+        whole = self.rules.budget.seconds or 0
+        turns = len(list(turns_of(self.rules.folds, REPEATS)))
+        room = self._left(seconds, turns) >= turns + any(self.board.limits)
+        return seconds >= self.rules.share * whole and (room or seconds >= LATEST * whole)
 
     def _fresh(self, count: int) -> list[Proposal]:
         """Proposals that were not tried before; fewer if there are no more."""

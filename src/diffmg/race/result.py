@@ -33,7 +33,7 @@ class Chosen:
         """For each candidate in the ensemble, its share."""
         total: dict[int, float] = {}
         for pick in self.members:
-            total[pick.number] = total.get(pick.number, 0.0) + pick.weight
+            total[pick.number] = total.get(pick.number, 0.0) + pick.share
         whole = sum(total.values())
         return tuple(Share(number, weight / whole) for number, weight in total.items())
 
@@ -57,7 +57,8 @@ def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pi
 
     shares = choose_ensemble(votes, score)
     mean = torch.stack([votes[n] * share for n, share in shares.items()]).sum(dim=0)
-    members = [Pick(complete[n], turn, share / len(turns)) for n, share in shares.items() for turn in turns]
+    each = [(n, share / len(turns)) for n, share in shares.items()]
+    members = [Pick(complete[n], turn, share, share) for n, share in each for turn in turns]
     return tuple(members), board.sign * score(mean)
 
 
@@ -66,7 +67,7 @@ def _by_models(board: Board, field: Field) -> tuple[tuple[Pick, ...], float]:
     task, shares, scored, picks = own_split_ensemble(board, field)
     sureness = task.vote_calibration(scored, "val")
     members = tuple(
-        replace(pick, weight=pick.weight * share * sureness) for pick, share in zip(picks, shares, strict=True)
+        replace(p, weight=p.weight * share * sureness, share=share) for p, share in zip(picks, shares, strict=True)
     )
     return members, float(task.score_votes(scored, "val"))
 

@@ -138,7 +138,13 @@ class Model:
         return self.problem.task.answers(self.outputs, self.problem.graph, ids, **options)
 
     def scores(self, part: Part = "test") -> dict[str, float]:
-        """All scores on a part of the split."""
+        """All scores on a part of the split; not on one that a refit has trained on."""
+        joined = {member.get("joined") for member in self.recipe.method.options.get("members", ())}
+        if (part == "test" and "all" in joined) or (part == "val" and joined & {"val", "all"}):
+            raise DiffmgError(
+                f"a score needs labels that the model was not trained on, but got {part!r} after a refit; "
+                "the scores of what was chosen are in run.json"
+            )
         return scores_on(self.problem, self.outputs, part)
 
     def _open(self, source: Source) -> Problem:

@@ -104,13 +104,15 @@ def make_plan(
         spec = method.spec()
     else:
         spec = MethodSpec(method or DEFAULT_METHOD, _options(source, method or DEFAULT_METHOD, options or {}))
-    if not isinstance(settings, Settings):
-        settings = _settings(source, spec.name).changed(settings or {})
-    kind = METHODS.get(spec.name)
-    if budget is None and kind.races:
+    if budget is None and METHODS.get(spec.name).races:
         budget = DEFAULT_BUDGET
+    if not isinstance(settings, Settings):
+        settings = _settings(source, spec.name, raced=budget is not None).changed(settings or {})
     if budget is not None and repeats > 1:
         raise DiffmgError(f"a race trains its finalists again by itself, but got repeats={repeats}; leave it out")
+    if budget is None and (single or batch is not None or refit != "no"):
+        given = {"single": single, "batch": batch, "refit": refit}
+        raise DiffmgError(f"`single`, `batch` and `refit` are for a race, but got {given} without a budget")
     race = (None if budget is None else Budget.parse(budget), batch, single, refit)
     plan = Plan(spec, source.located(), settings, repeats, seed, device, engine or Engine(), *race)
     spec.make()
@@ -126,9 +128,9 @@ def _options(source: Source, name: str, given: Mapping[str, Any]) -> dict[str, A
     return (start if kind.has_metagraph and not kind.races else {}) | dict(given)
 
 
-def _settings(source: Source, name: str) -> Settings:
+def _settings(source: Source, name: str, *, raced: bool) -> Settings:
     kind = METHODS.get(name)
-    published = published_for(source) if kind.has_metagraph and not kind.races else None
+    published = published_for(source) if kind.has_metagraph and not raced else None
     return Settings(**kind.default_settings) if published is None else Settings(**published.train)
 
 
