@@ -155,7 +155,7 @@ def test_a_search_takes_the_authors_options_and_settings() -> None:
     assert (plan.repeats, plan.seed) == (2, 3)
 
 
-@pytest.mark.parametrize(("row", "data"), [(Row("gcn"), "imdb"), (Row("random"), "academic:120")])
+@pytest.mark.parametrize(("row", "data"), [(Row("rgcn"), "imdb"), (Row("random"), "academic:120")])
 def test_baselines_and_data_without_anything_published_take_plain_defaults(row: Row, data: str) -> None:
     assert plan_of(row, data) == Plan(MethodSpec(row.name), Source(data), Settings(), 2, 3, "cpu")
 
@@ -169,7 +169,7 @@ def test_published_meta_graphs_are_trained() -> None:
 
 
 def test_settings_of_a_row_go_before_those_of_the_table() -> None:
-    plan = plan_of(Row("gcn", settings={"lr": 0.5}), settings={"lr": 0.25, "dim": 8})
+    plan = plan_of(Row("rgcn", settings={"lr": 0.5}), settings={"lr": 0.25, "dim": 8})
     assert plan.settings == Settings(lr=0.5, dim=8)
 
 

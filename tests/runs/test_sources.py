@@ -103,7 +103,7 @@ def test_a_search_starts_from_what_the_authors_published_as_far_as_it_has_it() -
     assert make_plan(Source("imdb"), "random").settings == darts.settings == plan.settings
 
 
-@pytest.mark.parametrize(("data", "method"), [("imdb", "gcn"), ("academic:120", "diffmg"), ("library.toml", "diffmg")])
+@pytest.mark.parametrize(("data", "method"), [("imdb", "rgcn"), ("academic:120", "diffmg"), ("library.toml", "diffmg")])
 def test_rivals_and_other_data_start_from_this_package_s_settings(data: str, method: str) -> None:
     plan = make_plan(Source(data), method)
     assert (plan.method.options, plan.settings) == ({}, Settings())

@@ -167,7 +167,9 @@ class Race(Job):
         budget = self.rules.budget
         if budget.explored is not None or budget.trainings is None:
             return budget.explored
-        return max(1, math.ceil(self.rules.share * budget.trainings))
+        whole, turns = budget.trainings, len(list(turns_of(self.rules.folds, REPEATS)))
+        most = min(math.ceil(self.rules.share * whole), whole - 2 * turns - 1)  # room for a finalist and a simpler one
+        return most if most >= whole / 3 else max(1, whole - 1)
 
     def _explored_enough(self, seconds: float) -> bool:
         most = self._most()
