@@ -166,6 +166,23 @@ def scores(
 
 
 @app.command()
+def candidates(
+    name: common.Name,
+    number: Annotated[int, typer.Option("--candidates", help="Random meta graphs of a batch.")] = 64,
+    epochs: Annotated[int, typer.Option("--epochs", help="Epochs of each training.")] = 200,
+    device: common.Device = "auto",
+    seed: common.Seed = 0,
+    data_root: common.DataRoot = None,
+) -> None:
+    """Really trained candidates in a second: a race's executor beside trainings of their own; one line of JSON."""
+    import json
+
+    from benchmarks.candidates import measure
+
+    say(json.dumps(measure(name, data_root, number, epochs, seed, device)))
+
+
+@app.command()
 def tables(
     out: Out = None,
     edges: Annotated[str, typer.Option("--edges", help="Rows of the table of edges.")] = "1e7",

@@ -15,7 +15,8 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import Link, MetaGraph
 from diffmg.core.options import check_rules, check_types
 from diffmg.core.schema import Relation, Schema
-from diffmg.graph.network import HeteroGraph, Propagation
+from diffmg.graph.aggregation import Propagation
+from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
 
 LINK = Relation("node", "links", "node")

@@ -46,6 +46,8 @@ PAIRS: Values = {
     "counts": (*[False] * 8, True),
 }
 OPERATIONS = (1, 1, 2, 3)
+DEPTHS = {1: 3, 2: 5, 3: 5, 4: 3}
+"""How often a depth is drawn, relative to the others; 1 for those that are not here."""
 BY_PATHS = 0.5
 """Share of the drawn meta graphs that are made of promising paths."""
 
@@ -142,7 +144,8 @@ class WideSpace:
             ranks = {min(int(rng.expovariate(0.3)), len(self.paths) - 1) for _ in range(rng.choice((1, 2, 3, 5)))}
             chosen = [self.paths[rank] for rank in sorted(ranks)]
             return (metagraph_of(chosen, self.targets[0][0].target, max(self.operations)),)
-        depth, most = rng.randrange(len(self.targets)), rng.choice(self.operations)
+        (depth,) = rng.choices(range(len(self.targets)), [DEPTHS.get(k + 1, 1) for k in range(len(self.targets))])
+        most = rng.choice(self.operations)
         return tuple(_drawn(space, most, rng) for space in self.targets[depth])
 
     def _relinked(self, metagraphs: MetaGraphs, rng: random.Random) -> MetaGraphs:

@@ -30,7 +30,7 @@ class Auto(MetaGraphMethod):
     The single model always has a meta graph; rivals may be members of the ensemble.
     """
 
-    depth: Count = 5
+    depth: Count = 6
     """Most states of a meta graph."""
     operations: Count = 3
     """Most operations on a link."""
