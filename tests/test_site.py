@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -289,7 +290,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         if not name.startswith("_"):
             found = re.findall(rf"^::: (diffmg\.[\w.]+)\.{name}$", text, re.MULTILINE)
             assert found, f"{name} is not in the reference"
-            assert getattr(sys.modules[found[0]], name) is getattr(diffmg, name)
+            assert getattr(import_module(found[0]), name) is getattr(diffmg, name)
 
 
 def test_every_command_is_on_its_page() -> None:
