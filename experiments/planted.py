@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +20,9 @@ from diffmg.datasets.shop import Shop, make_shop
 from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
 from diffmg.tasks.problem import Problem
-from experiments.steady import AUTO, Line, Say, checked_names, run_once
+from experiments.steady import AUTO, Line, Say, add_common, checked_names, run_once
 from experiments.tables import Sheet
+from experiments.trained import note, run_command
 
 PLANTED = "planted.jsonl"
 SIZE = 4000
@@ -128,3 +130,16 @@ def _used(metagraphs: Iterable[MetaGraph]) -> set[tuple[str, Relation]]:
 def _row(name: str, lines: Sequence[Line]) -> tuple[str, ...]:
     more, test = (statistics.fmean(line[what] for line in lines) for what in ("further", "test"))
     return name, f"{sum(line['found'] for line in lines)} of {len(lines)}", f"{more:.1f}", f"{100 * test:.2f}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what is missing; returns the exit code."""
+    return run_command(_run, arguments)
+
+
+def _run(arguments: Sequence[str]) -> str:
+    parser = ArgumentParser(prog="python -m experiments planted", description="Whether `auto` finds planted paths.")
+    parser.add_argument("--data", nargs="*", default=(), metavar="NAME", help=f"default: {', '.join(VARIANTS)}")
+    add_common(parser, seeds=10)
+    given = parser.parse_args(arguments)
+    return run_planted(given.seeds, given.budget, given.out, given.device, data=given.data, say=note).markdown()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,10 +20,12 @@ from diffmg.runs.provenance import data_of
 from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
 from diffmg.tasks.problem import Problem
+from experiments import RESULTS
 from experiments.jsonl import read_lines, write_lines
 from experiments.networks import NETWORKS
 from experiments.paired import difference_error
 from experiments.tables import MISSING, Sheet
+from experiments.trained import note, run_command
 
 STEADY = "steady.jsonl"
 AUTO = "auto"
@@ -173,3 +176,29 @@ def _percent(lines: Sequence[Line], what: str) -> str:
     values = [100 * line[what] for line in lines if what in line]
     spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{statistics.fmean(values):.2f}{spread}" if values else MISSING
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what is missing; returns the exit code."""
+    return run_command(_run, arguments)
+
+
+def _run(arguments: Sequence[str]) -> str:
+    parser = ArgumentParser(
+        prog="python -m experiments steady", description="`auto` beside all others, on made networks."
+    )
+    parser.add_argument("--networks", nargs="*", default=(), metavar="NAME", help="default: all of them")
+    parser.add_argument("--methods", nargs="*", default=(), metavar="NAME", help="default: all that can do it")
+    add_common(parser, seeds=3)
+    given = parser.parse_args(arguments)
+    options = {"networks": given.networks, "say": note}
+    sheets = run_steady(given.seeds, given.budget, given.methods, given.out, given.device, **options)
+    return "\n".join(sheet.markdown() for sheet in sheets)
+
+
+def add_common(parser: ArgumentParser, *, seeds: int) -> None:
+    """The options that runs on made data have in common."""
+    parser.add_argument("--seeds", type=int, default=seeds, help=f"whole runs of `auto`; {seeds} by default")
+    parser.add_argument("--budget", type=int, default=300, help="trainings of a run of `auto`; 300 by default")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or auto")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")

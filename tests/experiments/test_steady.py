@@ -10,8 +10,9 @@ from sklearn.metrics import f1_score
 from diffmg.core.errors import DiffmgError
 from diffmg.datasets.academic import make_academic
 from experiments import steady
+from experiments.__main__ import main as experiments_main
 from experiments.jsonl import read_lines
-from experiments.steady import DIGITS, regret_of, run_once, run_steady, steady_sheets
+from experiments.steady import DIGITS, STEADY, regret_of, run_once, run_steady, steady_sheets
 
 NAMES = ("homophily", "nothing")
 
@@ -99,3 +100,19 @@ def test_the_table_shows_where_chance_was_taken_for_more(networks) -> None:
 def test_unknown_names(given: dict, kind: str, networks, tmp_path: Path) -> None:
     with pytest.raises(DiffmgError, match=f"unknown {kind} 'none'"):
         run_steady(**{"seeds": 1, "budget": 3, "methods": [], "out": tmp_path, **given})
+
+
+def test_the_command_runs_a_part_and_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["steady", "--networks", "nothing", "--methods", "label_propagation", "--seeds", "1", "--budget", "2"]
+    with pytest.raises(SystemExit) as ended:
+        experiments_main([*words, "--device", "cpu", "--out", str(tmp_path)])
+    assert ended.value.code == 0
+    assert "label_propagation" in capsys.readouterr().out
+    assert (tmp_path / STEADY).read_text().count("\n") == 2
+
+
+def test_an_unknown_network_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        experiments_main(["steady", "--networks", "nothin", "--out", str(tmp_path)])
+    assert ended.value.code == 2
+    assert "did you mean 'nothing'" in capsys.readouterr().err
