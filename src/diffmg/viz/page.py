@@ -41,7 +41,7 @@ def page(run: Run, folder: Path) -> str:
         *_section("Meta graph", draw_all(run.metagraphs, "svg") if run.metagraphs else ""),
         *_section("Search", _race(run)),
         *_section("Candidates", _candidates(run)),
-        *_section("Learning curves", _curves(run, folder)),
+        *_section("Learning curves" if run.evidence is None else "Best score so far", _curves(run, folder)),
         *_section("Provenance", _provenance(run)),
         "</body></html>\n",
     ]
@@ -52,7 +52,8 @@ def _what_was_done(run: Run) -> str:
     plan = run.plan
     options = ", ".join(f"{name} = {value}" for name, value in plan.method.options.items() if name != "metagraphs")
     how = f"method {plan.method.name}" + (f" ({options})" if options else "")
-    return f"{run.status}: {how}, {len(run.trained)} training(s), chosen by validation {run.metric}."
+    trainings = len(run.trained) if run.spent is None else run.spent.trainings
+    return f"{run.status}: {how}, {trainings} training(s), chosen by validation {run.metric}."
 
 
 def _section(title: str, body: str) -> list[str]:
