@@ -106,12 +106,12 @@ def test_a_race_takes_what_its_largest_candidate_takes() -> None:
     drawn = (space.draw(random.Random(seed)) for seed in range(200))
     totals = [needs(problem, c.settings, c.metagraphs[0].depth, CPU, search=False).total for c in drawn if c.metagraphs]
     largest = Settings(dim=128, vectors=True, aggregate="mean", self_loops=False, states="attention")
-    most = needs(problem, largest, 5, CPU, search=False)
+    most = needs(problem, largest, 6, CPU, search=False)
     assert most.total >= max(totals)
     assert rows(answer) == {"memory": ["largest candidate"]} | {
         name: [in_words(size)] for name, size in {**most.parts, "together, about": most.total}.items()
     }
-    assert "d = 128, K = 5" in answer.out
+    assert "d = 128, K = 6" in answer.out
     assert answer.out.endswith("GB free\nlargest candidate: fits, all columns at once\n")
 
 
