@@ -13,23 +13,17 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from diffmg.core.errors import DiffmgError, MissingDataError
 from diffmg.training import Quiet
 from experiments import RESULTS, TABLES, plan_path
 from experiments.documents import Done, table_text
 from experiments.runner import run_table
 from experiments.spec import read_table
+from experiments.trained import run_command
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run what is missing and print the table; returns the exit code, as that of the other commands."""
-    given = _parser().parse_args(arguments)
-    try:
-        print(reproduce(given))
-    except DiffmgError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 3 if isinstance(error, MissingDataError) else 2
-    return 0
+    return run_command(lambda words: reproduce(_parser().parse_args(words)), arguments)
 
 
 def reproduce(given: Namespace) -> str:

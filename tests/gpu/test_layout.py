@@ -147,7 +147,7 @@ def test_chunks_cover_every_entry_of_long_rows_exactly_once(lengths, start, size
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "CHUNK", size)
         pointer = pointer_of(lengths, start)
-        chunk_pointer, chunks = chunk_rows(pointer)
+        chunk_pointer, chunks = chunk_rows(pointer, layout.CHUNK)
     assert chunk_pointer.dtype == chunks.dtype == pointer.dtype
     assert (chunk_pointer[0], chunk_pointer[-1]) == (0, len(chunks))
     for row, length in enumerate(lengths):
@@ -161,7 +161,7 @@ def test_chunks_cover_every_entry_of_long_rows_exactly_once(lengths, start, size
 @pytest.mark.parametrize(("length", "chunks"), [(4, 0), (5, 2), (8, 2), (9, 3)])
 def test_where_a_row_is_cut(monkeypatch, length, chunks):
     monkeypatch.setattr(layout, "CHUNK", 4)
-    assert len(chunk_rows(pointer_of([length], 0))[1]) == chunks
+    assert len(chunk_rows(pointer_of([length], 0), layout.CHUNK)[1]) == chunks
 
 
 def test_the_tables_of_a_network_are_built_once_and_go_with_it():

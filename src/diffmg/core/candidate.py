@@ -17,6 +17,8 @@ RATES = (0.001, 0.002, 0.005, 0.01, 0.02)
 DECAYS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 5e-3)
 DROPOUTS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7)
 VARIED: Mapping[str, tuple[Any, ...]] = {"lr": RATES, "weight_decay": DECAYS, "dropout": DROPOUTS}
+PROPOSERS = ("chance", "evolution", "surrogate", "evolution")
+"""Who proposes the candidates of a race, by turns."""
 Genes = Mapping[str, Any]
 
 

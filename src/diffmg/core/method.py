@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from diffmg.core.candidate import VARIED, Candidate, CandidateSpace, OptionSpace
+from diffmg.core.candidate import PROPOSERS, VARIED, Candidate, CandidateSpace, OptionSpace
 from diffmg.core.codec import from_plain, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
@@ -61,7 +61,7 @@ class Method(Checked, ABC):
     @property
     def proposers(self) -> tuple[str, ...]:
         """Who proposes the candidates of a race, by turns."""
-        return ("chance", "evolution", "surrogate", "evolution")
+        return PROPOSERS
 
     @property
     def name(self) -> str:

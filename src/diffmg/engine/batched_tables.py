@@ -7,10 +7,9 @@ from dataclasses import fields, replace
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from diffmg.core import Relation
-from diffmg.engine.layout import KernelTables, SelfTerms, Table, kernel_tables
+from diffmg.engine.layout import KernelTables, SelfTerms, Table, chunk_rows, kernel_tables
 from diffmg.graph.network import HeteroGraph
 
 CHUNK = 64
@@ -85,14 +84,3 @@ def _joined(parts: Sequence[Tensor], shifts: Sequence[int] | None) -> Tensor:
 
 def _starts(sizes: Sequence[int]) -> list[int]:
     return [sum(sizes[:n]) for n in range(len(sizes))]
-
-
-def chunk_rows(pointer: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Split long rows: per row the offset of its chunks (rows + 1), per chunk the range of its entries."""
-    length = pointer.diff()
-    number = torch.where(length > size, (length + size - 1) // size, 0)
-    chunk_pointer = pad(number.cumsum(0, dtype=pointer.dtype), (1, 0))
-    row = torch.repeat_interleave(torch.arange(len(number), device=pointer.device), number)
-    place = torch.arange(len(row), device=pointer.device, dtype=pointer.dtype) - chunk_pointer[row]
-    low = pointer[row] + place * size
-    return chunk_pointer, torch.stack([low, torch.minimum(low + size, pointer[row + 1])], dim=1)

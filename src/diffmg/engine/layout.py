@@ -98,15 +98,15 @@ def kernel_tables(graph: HeteroGraph) -> KernelTables:
     return _TABLES[graph]
 
 
-def chunk_rows(pointer: Tensor) -> tuple[Tensor, Tensor]:
-    """Split long rows into chunks: per row the offset of its chunks (rows + 1), per chunk the range of its entries."""
+def chunk_rows(pointer: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Split rows longer than `size`: per row the offset of its chunks (rows + 1), per chunk its range of entries."""
     length = pointer.diff()
-    number = torch.where(length > CHUNK, (length + CHUNK - 1) // CHUNK, 0)
+    number = torch.where(length > size, (length + size - 1) // size, 0)
     chunk_pointer = pad(number.cumsum(0, dtype=pointer.dtype), (1, 0))
     row = torch.repeat_interleave(torch.arange(len(number), device=pointer.device), number)
     place = torch.arange(len(row), device=pointer.device, dtype=pointer.dtype) - chunk_pointer[row]
-    low = pointer[row] + place * CHUNK
-    return chunk_pointer, torch.stack([low, torch.minimum(low + CHUNK, pointer[row + 1])], dim=1)
+    low = pointer[row] + place * size
+    return chunk_pointer, torch.stack([low, torch.minimum(low + size, pointer[row + 1])], dim=1)
 
 
 def _self_terms(graph: HeteroGraph, starts: Mapping[str, int]) -> SelfTerms:
@@ -131,7 +131,7 @@ def _table(graph: HeteroGraph, starts: Mapping[str, int], *, forward: bool) -> T
     sizes = [h.values().numel() for h in halves]
     index = torch.int32 if sum(sizes) < 2**31 else torch.int64
     pointers = [h.crow_indices().to(index) + e for h, e in zip(halves, _offsets(sizes), strict=True)]
-    chunked = [chunk_rows(p) for p in pointers]
+    chunked = [chunk_rows(p, CHUNK) for p in pointers]
     return Table(
         _per_operation(low, graph),
         _per_operation(_sums(low, count), graph),

@@ -1,12 +1,9 @@
 """The default: meta graphs, the switches of their encoder and plain rivals in one race, each really trained."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from torch import nn
-
-from diffmg.core import METHODS, Count, DiffmgError, MetaGraph, Method, MethodSpec, Settings
+from diffmg.core import METHODS, Count, DiffmgError, Method, MethodSpec, Settings
 from diffmg.core.candidate import CandidateSpace
 from diffmg.engine.backend import Backend
 from diffmg.methods._union import UnionSpace
@@ -67,12 +64,6 @@ class Auto(MetaGraphMethod):
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:
         """Never called: its candidates are raced."""
         raise DiffmgError(f"`auto` needs a budget, but got none for {problem.task.describe()}, {settings}, seed {seed}")
-
-    def network(
-        self, problem: Problem, settings: Settings, seed: int, metagraphs: Sequence[MetaGraph] = ()
-    ) -> nn.Module:
-        """The encoder of meta graphs it found."""
-        return super().network(problem, settings, seed, metagraphs)
 
 
 def rival_space(name: str, problem: Problem, settings: Settings, **options: int) -> dict[str, CandidateSpace]:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from diffmg.core import DiffmgError, Method, derive_seed
 from diffmg.core.budget import Budget
-from diffmg.core.candidate import Candidate, CandidateSpace
+from diffmg.core.candidate import PROPOSERS, Candidate, CandidateSpace
 from diffmg.engine.backend import Backend
 from diffmg.race.board import Board, Turn, turns_of
 from diffmg.race.choice import best_single, tolerance
@@ -52,7 +52,7 @@ class Rules:
     seed: int
     batch: int
     folds: int
-    proposers: Sequence[str] = ("chance", "evolution", "surrogate", "evolution")
+    proposers: Sequence[str] = PROPOSERS
     hasty: bool = False
     """Whether trainings that explore are stopped early where a budget in seconds is short."""
 

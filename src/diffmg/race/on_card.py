@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from diffmg.core import DiffmgError, MetaGraph, derive_seed
+from diffmg.core import DiffmgError
 from diffmg.race.field import Field
-from diffmg.race.trial import Outcome, Trial, failure, outcome_of
+from diffmg.race.trial import Outcome, Trial, failure, outcome_of, start
 from diffmg.tasks.problem import Problem
 from diffmg.training.batched import BatchedTrainer, Trained, batchable
 from diffmg.training.batched import Trial as BatchedTrial
-from diffmg.training.fitted import AnyTraining, training_of
-from diffmg.training.job import Quiet, drive
 
 CONCURRENT = 8
 """Trainings that share a card: one alone does not fill it."""
@@ -93,13 +91,7 @@ class _Started:
 
     def __init__(self, problem: Problem, trial: Trial) -> None:
         self.problem = problem
-        method, settings = trial.candidate.method, trial.settings
-        method.check(problem, settings)
-        search = method.search(problem, settings, derive_seed(trial.seed, "search"))
-        drive("search", search, Quiet())
-        self.metagraphs: tuple[MetaGraph, ...] = search.found()
-        network = method.network(problem, settings, trial.seed, self.metagraphs)
-        self.training: AnyTraining = training_of(problem, network, settings, trial.seed)
+        self.training, self.metagraphs = start(problem, trial)
 
     def step(self) -> Outcome | None:
         """Go on; the outcome at the end."""

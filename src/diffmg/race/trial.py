@@ -68,19 +68,24 @@ class Outcome:
 def train(problem: Problem, trial: Trial) -> Outcome:
     """Carry a trial out, from its search (if its method has one) to the votes of its best epoch."""
     try:
-        method, settings = trial.candidate.method, trial.settings
-        method.check(problem, settings)
-        search = method.search(problem, settings, derive_seed(trial.seed, "search"))
-        drive("search", search, Quiet())
-        found = search.found()
-        network = method.network(problem, settings, trial.seed, found)
-        training = training_of(problem, network, settings, trial.seed)
+        training, found = start(problem, trial)
         begun = time.perf_counter()
         while not training.done and not _over(trial, training, begun):
             training.advance()
         return outcome_of(problem, training, found)
     except (DiffmgError, RuntimeError, ValueError, MemoryError, ArithmeticError) as error:
         return failure(error)
+
+
+def start(problem: Problem, trial: Trial) -> tuple[AnyTraining, tuple[MetaGraph, ...]]:
+    """The training of a trial, and the meta graphs its method found."""
+    method, settings = trial.candidate.method, trial.settings
+    method.check(problem, settings)
+    search = method.search(problem, settings, derive_seed(trial.seed, "search"))
+    drive("search", search, Quiet())
+    found = search.found()
+    network = method.network(problem, settings, trial.seed, found)
+    return training_of(problem, network, settings, trial.seed), found
 
 
 def _over(trial: Trial, training: AnyTraining, begun: float) -> bool:
