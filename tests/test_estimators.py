@@ -27,6 +27,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import EMPTY, IDENTITY, Link
 from diffmg.core.run import read_run
 from diffmg.core.schema import Relation
+from run_files import RACE, TINY, content, diffmg, fit
 
 AUTHORS, PAPERS, VENUES = 40, 60, 6
 WRITTEN_BY = Relation("paper", "written_by", "author")
@@ -197,6 +198,66 @@ def test_a_saved_estimator_is_a_run_folder_with_a_report(fitted: MetaGraphClassi
     fitted.save(tmp_path / "run")
     assert replace(read_run(tmp_path / "run"), files={}) == fitted.run_
     assert "own network" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def raced() -> MetaGraphClassifier:
+    """As `RACE` says."""
+    return MetaGraphClassifier(budget=4, settings={"max_epochs": 3, "dim": 8}).fit(load_dataset("academic:120"))
+
+
+def test_a_saved_race_is_the_folder_that_the_command_writes(raced: MetaGraphClassifier, tmp_path: Path) -> None:
+    raced.save(tmp_path / "saved")
+    wanted = fit(tmp_path / "fitted", "academic:120", *RACE)
+    assert content(tmp_path / "saved") == content(wanted)
+    assert {p.name for p in (tmp_path / "saved").iterdir()} == {p.name for p in wanted.iterdir()}
+    single = tmp_path / "saved" / "single.safetensors"
+    assert diffmg("predict", single).out == diffmg("predict", wanted / single.name).out
+
+
+def test_a_saved_search_is_the_folder_that_the_command_writes(tmp_path: Path) -> None:
+    method = DiffMG(search_seeds=2, epochs=4)
+    estimator = MetaGraphClassifier(method=method, settings={"max_epochs": 4, "dim": 8}, repeats=2)
+    estimator.fit(load_dataset("academic:120")).save(tmp_path / "saved")
+    assert content(tmp_path / "saved") == content(fit(tmp_path / "fitted", "academic:120", *TINY))
+
+
+def test_a_loaded_race_has_its_single_model_and_its_evidence(raced: MetaGraphClassifier, tmp_path: Path) -> None:
+    raced.save(tmp_path / "run")
+    again = MetaGraphClassifier.load(tmp_path / "run", load_dataset("academic:120"))
+    for estimator in (raced, again):
+        assert estimator.single_ is not None
+        assert estimator.single_.metagraphs == estimator.metagraphs_
+        assert estimator.single_.scores("test") == pytest.approx(estimator.run_.single.test, abs=1e-6)
+        assert len(estimator.tried_) == estimator.run_.evidence.candidates
+    assert again.tried_ == raced.tried_
+    one, other = (e.single_.answers([3, 1])["class"].tolist() for e in (raced, again))
+    assert len(one) == 2
+    assert one == other
+    again.save(tmp_path / "again")
+    assert content(tmp_path / "again") == content(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["single.safetensors", "tried.jsonl"])
+def test_a_changed_file_of_a_race_is_refused_and_a_missing_one_is_not(
+    name: str, raced: MetaGraphClassifier, tmp_path: Path
+) -> None:
+    raced.save(tmp_path / "run")
+    file = tmp_path / "run" / name
+    file.write_bytes(file.read_bytes() + b" ")
+    with pytest.raises(DiffmgError, match=rf"as the run wrote it, but got '.*{name}', which was changed"):
+        MetaGraphClassifier.load(tmp_path / "run")
+    file.unlink()
+    again = MetaGraphClassifier.load(tmp_path / "run")
+    assert (again.single_ is None, again.tried_ == ()) == (name.startswith("single"), name.startswith("tried"))
+
+
+def test_without_a_race_there_is_one_model(fitted: MetaGraphClassifier, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "run")
+    again = MetaGraphClassifier.load(tmp_path / "run", library(), fields())
+    for estimator in (fitted, again):
+        assert (estimator.single_, estimator.tried_) == (None, ())
+        assert [record.epoch for _, record in estimator.history_] == [1, 2, 3, 4, 5]
 
 
 def test_a_folder_that_exists_is_not_written_over(fitted: MetaGraphClassifier, tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from diffmg.core import DiffmgError, MetaGraph, Method, Run, Settings, Task, rea
 from diffmg.core.plan import Refit
 from diffmg.graph.network import HeteroGraph
 from diffmg.runs.folder import RunFolder
+from diffmg.runs.in_memory import InMemory
 from diffmg.runs.model import Model
 from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
 from diffmg.tasks.node_classification import NodeClassification
 from diffmg.tasks.problem import Problem
 from diffmg.tasks.recommendation import Recommendation
-from diffmg.training.job import Watch
+from diffmg.training.job import Epoch, Watch
 from diffmg.viz import write_report
 
 
@@ -32,6 +33,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     model_: Model
     metagraphs_: tuple[MetaGraph, ...]
     validation_score_: float
+    single_: Model | None
+    """The best single model of a race."""
+    tried_: tuple[Mapping[str, Any], ...]
+    """The candidates of a race, as in `tried.jsonl`."""
+    history_: tuple[tuple[str, Epoch], ...]
+    """The epochs of each phase, as in `history.jsonl`."""
 
     def __init__(
         self,
@@ -64,7 +71,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         names = ("budget", "single", "refit", "repeats", "seed", "device")
         options = {name: getattr(self, name) for name in names}
         plan = make_plan(problem.source, self.method, None, self.settings, **options)
-        return self._set_results(*run(plan, problem, watch=watch))
+        kept = InMemory()
+        return self._set_results(*run(plan, problem, kept, watch), kept)
 
     def score(self) -> float:
         """The task's metric on the test part."""
@@ -79,10 +87,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self._model().answers(ids, **options).frame()
 
     def save(self, path: Path | str) -> None:
-        """Write a run folder, which the command line can also read."""
+        """Write a run folder, the same as `diffmg fit` writes."""
         model = self._model()
         folder = RunFolder.create(Path(path))
-        folder.write(self.run_, self.run_.metagraphs, model)
+        for phase, record in self.history_:
+            folder.log(phase, record)
+        folder.write(self.run_, self.run_.metagraphs, model, single=self.single_, tried=self.tried_)
         write_report(folder.path)
 
     @classmethod
@@ -94,7 +104,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         cls._check(model.task)
         names = ("settings", "single", "refit", "repeats", "seed", "device")
         own: dict[str, Any] = {name: getattr(plan, name) for name in names} | {"budget": saved.spent or plan.budget}
-        return cls(method=plan.method.make(), **own)._set_results(saved, model)
+        return cls(method=plan.method.make(), **own)._set_results(saved, model, InMemory.read(path, saved, problem))
 
     @classmethod
     def _problem(cls, data: Problem | HeteroGraph, task: Task | None) -> Problem:
@@ -111,8 +121,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if task.estimator != cls.__name__:
             raise DiffmgError(f"{cls.__name__} serves {cls._kind}, but got a task of {task.kind}; use {task.estimator}")
 
-    def _set_results(self, run: Run, model: Model) -> Self:
+    def _set_results(self, run: Run, model: Model, kept: InMemory) -> Self:
         self.run_, self.model_, self.metagraphs_ = run, model, run.metagraphs
+        self.single_, self.tried_, self.history_ = kept.single, kept.tried, tuple(kept.history)
         found = run.candidates[run.chosen].val_score if run.candidates else None
         if run.evidence is not None:
             found = run.scores("val").get(run.metric, found)

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from diffmg.core import METHODS, DiffmgError, SearchSpace, Settings
+from diffmg.core import METHODS, DiffmgError, Schema, SearchSpace, Settings, compile_program
+from diffmg.methods._plain_rivals import LINEAR, alternating
 from diffmg.methods.auto import RIVALS, Auto, rival_space
 from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
@@ -69,6 +70,28 @@ def test_the_first_candidates_are_all_operations_averaged_and_the_rivals_as_they
     every = tuple(space.everything() for space in spaces)
     assert [c.settings.links for c in (first, *rest) if c.metagraphs == every] == ["mean"]
     assert {c.method.name for c in rest} >= {"given", "hgt", "diffmg"}
+
+
+def test_lightgcn_as_meta_graphs_is_tried_first(recommendation):
+    first = Auto(rivals=False, searches_too=False).space(recommendation, Settings(lr=0.002)).seeds()[0]
+    assert first.metagraphs == alternating(recommendation.graph.schema, *recommendation.task.target_types, 2)
+    assert first.settings.changed(LINEAR) == first.settings != Settings(lr=0.002)
+    assert first.settings.lr == 0.002
+
+
+def test_without_a_relation_between_the_ends_there_is_no_lightgcn(recommendation):
+    user, item = recommendation.task.target_types
+    relations = [r for r in recommendation.graph.schema.relations if {r.source, r.target} != {user, item}]
+    schema = Schema(recommendation.graph.schema.node_types, tuple(relations))
+    assert alternating(schema, user, item, 2) is None
+
+
+def test_changed_candidates_can_be_trained(problem):
+    space = Auto(rivals=False, searches_too=False).space(problem, Settings())
+    changed = [space.mutate(c, random.Random(seed)) for c in space.seeds() for seed in range(100)]
+    assert all(compile_program(m).steps for c in changed for m in c.metagraphs)
+    assert len({c.metagraphs for c in changed}) > 50
+    assert len({c.settings for c in changed}) > 50
 
 
 @pytest.mark.parametrize("name", ["no_such_method", "popularity"])

@@ -9,10 +9,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph, Operation, links_of
+from diffmg.core.metagraph import EMPTY, MetaGraph, links_of
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
 from diffmg.graph.network import HeteroGraph
+from diffmg.methods._plain_rivals import LINEAR as LIGHTGCN
+from diffmg.methods._plain_rivals import alternating
 from diffmg.methods.baselines.lightgcn import LightGCN
 from diffmg.methods.baselines.mlp import MLP
 from diffmg.nn import Affine, DerivedModel
@@ -50,25 +52,12 @@ def shop() -> Problem:
     return Problem(graph, Recommendation.build("user", "item", (5, 5), positives, negatives))
 
 
-def horner(target: str, layers: int) -> MetaGraph:
-    """`e + A (e + B (e + A ...))`: states alternate between the types and end at the target; each adds state 0."""
-    into = {"user": TO_USER, "item": TO_ITEM}
-    other = {"user": "item", "item": "user"}[target]
-    chosen: dict = {}
-    for link in links_of(layers):
-        relation = into[target if (layers - link.k) % 2 == 0 else other]
-        operations: tuple[Operation, ...] = (relation,) if link.i == link.k - 1 else ()
-        operations += (IDENTITY,) if link.i == 0 else ()
-        chosen[link] = operations or (EMPTY,)
-    return MetaGraph.of(target, chosen)
-
-
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_lightgcn(layers):
     problem = shop()
     theirs = LightGCN(layers=layers).network(problem, LINEAR, 0)
-    found = [horner(t, layers) for t in ("user", "item")]
-    ours = build_model(problem, found, replace(SYMMETRIC, shared_tables=True), 1)
+    found = alternating(problem.graph.schema, "user", "item", layers)
+    ours = build_model(problem, found, Settings(dim=DIM).changed({**LIGHTGCN, "biases": False}), 1)
     tower = ours.encoders[0]
     assert tower.node_types == ("item", "user")
     for projection, table in zip(tower.projections, (theirs.item, theirs.user), strict=True):

@@ -12,12 +12,17 @@ from diffmg.core import Settings
 from diffmg.core.candidate import Candidate
 from diffmg.methods._wide import WideSpace
 from diffmg.methods.baselines.gcn import GCN
+from diffmg.race import on_card
 from diffmg.race.board import Board, Turn
+from diffmg.race.evidence import evidence_of
 from diffmg.race.executor import run_here
 from diffmg.race.field import Field
 from diffmg.race.on_card import ENOUGH, Card
 from diffmg.race.result import choose
 from diffmg.race.trial import Trial
+from diffmg.training.batched import BatchedTrainer, batchable
+from diffmg.training.parallel import side_by_side
+from diffmg.training.training import ModelTraining
 
 SETTINGS = Settings(dim=8, max_epochs=4, patience=None)
 
@@ -29,6 +34,30 @@ def trials(problem, count=ENOUGH + 1):
     several = [Candidate(space.seeds()[0].method.__class__(m), SETTINGS) for m in drawn]
     odd = replace(several[0], settings=replace(SETTINGS, residual=True))
     return [Trial(c, 5) for c in (*several, odd, Candidate(GCN(), SETTINGS))]
+
+
+def break_batches(monkeypatch, error):
+    """Have every batch raise this."""
+
+    class Broken(BatchedTrainer):
+        def train(self, given):
+            assert len(given) >= ENOUGH
+            raise error
+
+    monkeypatch.setattr(on_card, "BatchedTrainer", Broken)
+
+
+def recorded(several, outcomes):
+    """A board with these outcomes."""
+    board = Board(1)
+    for trial, outcome in zip(several, outcomes, strict=True):
+        board.record(board.add(trial.candidate, "chance"), Turn(0, 0), outcome)
+    return board
+
+
+def test_a_training_that_keeps_its_last_epoch_is_not_part_of_a_batch(problem):
+    assert batchable(problem, SETTINGS)
+    assert not batchable(problem, replace(SETTINGS, select="last"))
 
 
 def test_outcomes_are_those_of_one_after_another(problem):
@@ -53,10 +82,7 @@ def test_programs_are_kept_for_the_next_batch(classification):
 
 def test_votes_are_computed_when_an_ensemble_asks_for_them(problem):
     field, several = Field(problem), trials(problem)
-    boards = [Board(1), Board(1)]
-    for board, outcomes in zip(boards, (Card(field).run(several), run_here(field, several)), strict=True):
-        for trial, outcome in zip(several, outcomes, strict=True):
-            board.record(board.add(trial.candidate, "chance"), Turn(0, 0), outcome)
+    boards = [recorded(several, outcomes) for outcomes in (Card(field).run(several), run_here(field, several))]
     together, alone = (choose(board, field) for board in boards)
     assert together.ensemble_score == pytest.approx(alone.ensemble_score, abs=1e-5)
     assert [p.number for p in together.members] == [p.number for p in alone.members]
@@ -68,3 +94,54 @@ def test_a_failure_is_an_outcome(recommendation):
     assert failed.failed
     assert failed.error
     assert not worked.failed
+
+
+def test_an_error_of_a_batch_fails_its_trials_and_no_others(classification, monkeypatch):
+    break_batches(monkeypatch, RuntimeError("an illegal access\nand a long trace"))
+    field, several = Field(classification), trials(classification)
+    card = Card(field)
+    outcomes = card.run(several)
+    assert [o.error for o in outcomes] == ["RuntimeError: an illegal access"] * (ENOUGH + 1) + ["", ""]
+    assert [o.failed for o in outcomes] == [True] * (ENOUGH + 1) + [False] * 2
+    assert card.trainers == {}, "its programs are not used again"
+    board = recorded(several, outcomes)
+    found = evidence_of(board, field, choose(board, field))
+    assert (found.failed, found.errors) == (ENOUGH + 1, ("RuntimeError: an illegal access",))
+
+
+def test_a_batch_too_large_for_the_memory_is_trained_one_by_one(classification, monkeypatch):
+    field, several = Field(classification), trials(classification)
+    break_batches(monkeypatch, torch.OutOfMemoryError("too much"))
+    for one, other in zip(Card(field).run(several), run_here(field, several), strict=True):
+        assert not one.failed
+        assert (one.score, one.metagraphs) == (other.score, other.metagraphs)
+        assert all(torch.equal(one.weights[name], other.weights[name]) for name in other.weights)
+
+
+@pytest.mark.parametrize("method", ["launch", "advance"])
+@pytest.mark.parametrize("error", [RuntimeError, torch.OutOfMemoryError, ArithmeticError])
+def test_an_error_of_one_training_is_its_outcome(method, error, classification, monkeypatch):
+    """Whenever it comes; the others go on, and it does not."""
+    field, several = Field(classification), trials(classification, 2)
+    called = []
+
+    def broken(training):
+        called.append(training.seed)
+        if called.count(3) == 2 and training.seed == 3:
+            raise error("it broke")
+        return works(training)
+
+    works = getattr(ModelTraining, method)
+    monkeypatch.setattr(ModelTraining, method, broken)
+    outcomes = Card(field).run([replace(several[0], seed=3), *several[1:]])
+    wanted = "out of memory" if error is torch.OutOfMemoryError else f"{error.__name__}: it broke"
+    assert [o.error for o in outcomes] == [wanted, "", "", ""]
+    assert called.count(3) == 2
+
+
+def test_a_trial_that_is_over_holds_no_training(classification):
+    """Its model on the card would take memory that the next ones need."""
+    trial = trials(classification, 1)[0]
+    (started,) = side_by_side([lambda: on_card._Started(Field(classification), trial)])
+    assert started.training is None
+    assert not started.outcome.failed

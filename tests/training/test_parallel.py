@@ -16,7 +16,7 @@ from diffmg.datasets.shop import Shop
 from diffmg.methods.search.random import RandomMetaGraph
 from diffmg.tasks.problem import Problem
 from diffmg.training import Training, parallel, train_parallel
-from diffmg.training.parallel import Candidate, _on_cpu, _on_gpu
+from diffmg.training.parallel import Candidate, _on_cpu, _on_gpu, side_by_side
 from resuming import assert_same_state, run
 
 PATIENT = Settings(dim=8, lr=0.05, max_epochs=16, patience=2)
@@ -169,3 +169,33 @@ def test_no_more_than_so_many_share_a_gpu(classification, at_once, count, monkey
     assert launched == advanced
     assert max(map(len, launched)) == min(at_once, count)
     assert sum(map(len, advanced)) == sum(training.epoch for training in wanted)
+
+
+class Countdown:
+    """A job of so many rounds, and its own log."""
+
+    def __init__(self, name: str, rounds: int, log: list[str]) -> None:
+        self.name, self.rounds, self.log = name, rounds, log
+        log.append(f"start {name}")
+
+    @property
+    def done(self) -> bool:
+        return self.rounds == 0
+
+    def launch(self) -> None:
+        self.log.append(f"launch {self.name}")
+
+    def advance(self) -> None:
+        self.rounds -= 1
+        self.log.append(f"advance {self.name}")
+
+
+def test_any_jobs_run_side_by_side_and_the_next_starts_when_one_is_done(monkeypatch):
+    monkeypatch.setattr(parallel, "CONCURRENT", 2)
+    log: list[str] = []
+    jobs = side_by_side([lambda n=n, r=r: Countdown(n, r, log) for n, r in (("a", 2), ("b", 1), ("c", 1))])
+    assert [job.name for job in jobs] == ["a", "b", "c"]
+    assert log == [
+        "start a", "start b", "launch a", "launch b", "advance a", "advance b",
+        "start c", "launch a", "launch c", "advance a", "advance c",
+    ]  # fmt: skip

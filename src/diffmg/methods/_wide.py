@@ -9,6 +9,7 @@ from typing import Any
 
 from diffmg.core import EMPTY, MetaGraph, MetaPath, SearchSpace, Settings, compile_program
 from diffmg.core.candidate import Candidate, Genes
+from diffmg.methods._plain_rivals import LINEAR, alternating
 from diffmg.methods._promising import metagraph_of, promising_paths
 from diffmg.methods.given import Given
 from diffmg.tasks.problem import Problem
@@ -40,6 +41,9 @@ LABELS: Values = {
     "input_dropout": (0.0, 0.0, 0.0, 0.3, 0.5),
 }
 PAIRS: Values = {
+    "weight_decay": (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3),
+    "dropout": (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8),
+    "max_epochs": (200, 200, 400),
     "states": (*["last"] * 5, "mean"),
     "shared_tables": (True, False),
     "biases": (True, True, False),
@@ -48,6 +52,8 @@ PAIRS: Values = {
 OPERATIONS = (1, 1, 2, 3)
 DEPTHS = {1: 3, 2: 5, 3: 5, 4: 3}
 """How often a depth is drawn, relative to the others; 1 for those that are not here."""
+REDRAWN = 0.5
+"""Share of the changed links whose operations are drawn again; one is added or taken away on the others."""
 BY_PATHS = 0.5
 """Share of the drawn meta graphs that are made of promising paths."""
 
@@ -64,6 +70,11 @@ class WideSpace:
     paths: tuple[MetaPath, ...] = ()
     """Promising meta paths into the target, best first; none where there are two targets."""
 
+    @property
+    def depth(self) -> int:
+        """Most states of a meta graph."""
+        return len(self.targets)
+
     @classmethod
     def of(cls, problem: Problem, base: Settings, depth: int, operations: int) -> WideSpace:
         """The space of a problem; a setting that differs from its default was chosen by the user, and is not varied."""
@@ -79,12 +90,27 @@ class WideSpace:
         return cls(tuple(spaces), base, free, tuple(n for n in OPERATIONS if n <= operations), tuple(paths))
 
     def seeds(self) -> Sequence[Candidate]:
-        """The most promising paths, alone and together; and all candidates of every link, averaged, at two depths."""
-        plain = {"links": "mean", "states": "concat"} if len(self.targets[0]) == 1 else {"links": "mean"}
-        settings = self.base.changed({name: value for name, value in plain.items() if name in self.values})
-        depths = sorted({min(2, len(self.targets)), min(4, len(self.targets))})
-        every = [Candidate(Given(tuple(s.everything() for s in self.targets[k - 1])), settings) for k in depths]
-        return [*(Candidate(Given(m), self.base) for m in self._promising()), *every]
+        """Rivals as meta graphs; promising paths, alone and together; everything, averaged, at two depths."""
+        targets = [space.target for space in self.targets[0]]
+        depths = sorted({min(2, self.depth), min(4, self.depth)})
+        every = [tuple(space.everything() for space in self.targets[k - 1]) for k in depths]
+        if len(targets) == 1:
+            fused = {"links": "mean", "states": "concat"}
+            alone = (MetaGraph.features_only(targets[0]),)
+            return [*self._with({}, *self._promising()), *self._with(fused, *every), *self._with({}, alone)]
+        return [*self._chains(*targets), *self._with({"links": "mean"}, *every)]
+
+    def _chains(self, user: str, item: str) -> list[Candidate]:
+        """LightGCN's sums over the relations between the two ends, of two sizes."""
+        schema = self.targets[0][0].schema
+        chains = [alternating(schema, user, item, layers) for layers in (2, 1, 3) if layers <= self.depth]
+        sizes = [{**LINEAR, "lr": 0.01}, {**LINEAR, "lr": 0.005, "dim": 128}]
+        return [c for settings in sizes for c in self._with(settings, *filter(None, chains))]
+
+    def _with(self, settings: Mapping[str, Any], *several: MetaGraphs) -> list[Candidate]:
+        """Candidates with these settings, but for those the user chose."""
+        chosen = self.base.changed({name: value for name, value in settings.items() if name in self.values})
+        return [Candidate(Given(metagraphs), chosen) for metagraphs in several]
 
     def _promising(self) -> list[MetaGraphs]:
         """Meta graphs of the best one, three and eight paths."""
@@ -149,12 +175,16 @@ class WideSpace:
         return tuple(_drawn(space, most, rng) for space in self.targets[depth])
 
     def _relinked(self, metagraphs: MetaGraphs, rng: random.Random) -> MetaGraphs:
-        """One link of one meta graph drawn again."""
+        """One link of one meta graph drawn again, or with one operation more or less."""
         number = rng.randrange(len(metagraphs))
         metagraph = metagraphs[number]
         space = self.targets[metagraph.depth - 1][number]
         link, candidates = rng.choice(list(space.items()))
-        operations = rng.sample(candidates, min(rng.choice(self.operations), len(candidates)))
+        if rng.random() < REDRAWN:
+            operations = rng.sample(candidates, min(rng.choice(self.operations), len(candidates)))
+        else:
+            present, one = metagraph[link], rng.choice(candidates)
+            operations = [o for o in present if o != one] if one in present else [*present, one]
         changed = metagraph.replace(link, *_ordered(operations, candidates))
         return _alive((*metagraphs[:number], changed, *metagraphs[number + 1 :]), metagraphs)
 
@@ -170,8 +200,9 @@ def _drawn(space: SearchSpace, most: int, rng: random.Random) -> MetaGraph:
 
 def _ordered(operations: Sequence[Any], candidates: Sequence[Any]) -> tuple[Any, ...]:
     """In the order of the candidates; EMPTY beside others says nothing and is left out."""
-    kept = [o for o in operations if o is not EMPTY] or [EMPTY]
-    return tuple(sorted(kept, key=candidates.index))
+    places = {operation: place for place, operation in enumerate(candidates)}
+    kept = sorted((o for o in operations if o is not EMPTY), key=lambda o: places.get(o, len(places)))
+    return tuple(kept) or (EMPTY,)
 
 
 def _alive(metagraphs: MetaGraphs, otherwise: MetaGraphs) -> MetaGraphs:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
-from diffmg.core import DiffmgError
+import torch
+
 from diffmg.race.field import Field
-from diffmg.race.trial import Outcome, Trial, failure, outcome_of, start
-from diffmg.tasks.problem import Problem
+from diffmg.race.trial import FAILURES, Outcome, Trial, failure, outcome_of, start
 from diffmg.training.batched import BatchedTrainer, Trained, batchable
 from diffmg.training.batched import Trial as BatchedTrial
+from diffmg.training.fitted import AnyTraining
+from diffmg.training.parallel import side_by_side
 
-CONCURRENT = 8
-"""Trainings that share a card: one alone does not fill it."""
 ENOUGH = 6
 """Trials from which on one program pays."""
-FAILURES = (DiffmgError, RuntimeError, ValueError, MemoryError)
 
 
 class Card:
@@ -30,19 +31,27 @@ class Card:
         """Train all of them; outcomes in the order of the trials."""
         found: dict[int, Outcome] = {}
         for fold in sorted({trial.fold for trial in trials}):
-            together = [n for n, t in enumerate(trials) if t.fold == fold and self._fits(t)]
+            together = {n: t for n, t in enumerate(trials) if t.fold == fold and self._fits(t)}
             if len(together) >= ENOUGH:
-                try:
-                    found |= self._together(fold, {n: trials[n] for n in together})
-                except RuntimeError:  # for want of memory, perhaps: then one by one
-                    self.trainers.pop(fold, None)
+                found |= self._batch(fold, together)
         alone = {n: trial for n, trial in enumerate(trials) if n not in found}
-        found |= _side_by_side(self.field, alone)
+        found |= _alone(self.field, alone)
         return [found[n] for n in range(len(trials))]
 
     def _fits(self, trial: Trial) -> bool:
         """Whether a trial can be part of a batch."""
         return bool(trial.candidate.metagraphs) and batchable(self.field.problem, trial.settings)
+
+    def _batch(self, fold: int, trials: dict[int, Trial]) -> dict[int, Outcome]:
+        """Outcomes of a batch; all failed if it failed, none if it is too large for the memory."""
+        try:
+            return self._together(fold, trials)
+        except torch.OutOfMemoryError:
+            self.trainers.pop(fold, None)
+            return {}
+        except FAILURES as error:
+            self.trainers.pop(fold, None)
+            return dict.fromkeys(trials, failure(error))
 
     def _together(self, fold: int, trials: dict[int, Trial]) -> dict[int, Outcome]:
         problem = self.field.on(fold)
@@ -60,44 +69,47 @@ def _outcome(trial: BatchedTrial, trained: Trained) -> Outcome:
     return Outcome(*numbers, tuple(trial.metagraphs), error, trained.weights)
 
 
-def _side_by_side(field: Field, trials: dict[int, Trial]) -> dict[int, Outcome]:
+def _alone(field: Field, trials: dict[int, Trial]) -> dict[int, Outcome]:
     """Each on its own stream."""
-    waiting = list(trials.items())[::-1]
-    running: dict[int, _Started] = {}
-    finished: dict[int, Outcome] = {}
-    while waiting or running:
-        while waiting and len(running) < CONCURRENT:
-            number, trial = waiting.pop()
-            try:
-                running[number] = _Started(field.on(trial.fold), trial)
-            except FAILURES as error:
-                finished[number] = failure(error)
-        for number in list(running):
-            try:
-                running[number].training.launch()
-            except RuntimeError as error:
-                finished[number] = failure(error)
-                del running[number]
-        for number in list(running):
-            outcome = running[number].step()
-            if outcome is not None:
-                finished[number] = outcome
-                del running[number]
-    return finished
+    ended = side_by_side(partial(_Started, field, trial) for trial in trials.values())
+    return {number: started.outcome for number, started in zip(trials, ended, strict=True)}
 
 
 class _Started:
-    """A trial that is under way."""
+    """A trial that is under way; an error is its outcome, and its training is dropped at the end."""
 
-    def __init__(self, problem: Problem, trial: Trial) -> None:
-        self.problem = problem
-        self.training, self.metagraphs = start(problem, trial)
+    def __init__(self, field: Field, trial: Trial) -> None:
+        self.problem = field.on(trial.fold)
+        self.training: AnyTraining | None = None
+        self.outcome = Outcome()
+        with self._failing():
+            self.training, self.metagraphs = start(self.problem, trial)
 
-    def step(self) -> Outcome | None:
+    @property
+    def done(self) -> bool:
+        """Whether it has its outcome."""
+        return self.training is None
+
+    def launch(self) -> None:
+        """Start the next epochs."""
+        with self._failing():
+            if self.training is not None:
+                self.training.launch()
+
+    def advance(self) -> None:
         """Go on; the outcome at the end."""
-        try:
-            if not self.training.done:
+        with self._failing():
+            if self.training is not None:
                 self.training.advance()
-            return outcome_of(self.problem, self.training, self.metagraphs) if self.training.done else None
+                if self.training.done:
+                    self._end(outcome_of(self.problem, self.training, self.metagraphs))
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
         except FAILURES as error:
-            return failure(error)
+            self._end(failure(error))
+
+    def _end(self, outcome: Outcome) -> None:
+        self.outcome, self.training = outcome, None

@@ -11,10 +11,10 @@ from typing import Any, Self
 from diffmg.core import DiffmgError
 from diffmg.engine.device import on_host
 from diffmg.race.field import Field
-from diffmg.race.on_card import CONCURRENT
 from diffmg.race.ray_cluster import connected
 from diffmg.race.ray_worker import on_device, train_trial
 from diffmg.race.trial import Outcome, Trial
+from diffmg.training.parallel import CONCURRENT
 
 TRIES = 3
 """How often a trial is begun whose worker is lost: killed, out of memory, or gone with its machine."""

@@ -20,6 +20,9 @@ from diffmg.training.training import outputs_of
 
 LEAST_EPOCHS = 5
 
+FAILURES = (DiffmgError, RuntimeError, ValueError, MemoryError, ArithmeticError)
+"""What makes a trial fail; anything else is a fault of the program."""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -73,7 +76,7 @@ def train(problem: Problem, trial: Trial) -> Outcome:
         while not training.done and not _over(trial, training, begun):
             training.advance()
         return outcome_of(problem, training, found)
-    except (DiffmgError, RuntimeError, ValueError, MemoryError, ArithmeticError) as error:
+    except FAILURES as error:
         return failure(error)
 
 

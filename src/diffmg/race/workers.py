@@ -7,6 +7,7 @@ already used threads.
 from __future__ import annotations
 
 import signal
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +43,8 @@ class Workers:
 
     def _together(self, trials: Sequence[Trial]) -> list[Outcome | None]:
         if self.pool is None:
+            # a worker that has grown is replaced by a fresh one, which is as it should be
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
             self.pool = ProcessPoolExecutor(self.count, initializer=_begin, initargs=(self.field,))
         started = [self.pool.submit(_train, trial) for trial in trials]
         found: list[Outcome | None] = []

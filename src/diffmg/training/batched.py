@@ -50,7 +50,7 @@ class Trained:
 def batchable(problem: Problem, settings: Settings) -> bool:
     """Whether trainings with these settings can share a batch."""
     s, engine = settings, problem.graph.engine
-    plain = s.states == "last" and not (s.residual or s.counts or s.vectors or s.label_inputs)
+    plain = s.states == "last" and s.select != "last" and not (s.residual or s.counts or s.vectors or s.label_inputs)
     drops = s.input_dropout > 0 or s.message_dropout > 0
     small = len(problem.graph.schema.node_types) <= MOST_TYPES
     known = objective_of(problem.task, fused=False) is not None

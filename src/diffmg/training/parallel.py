@@ -1,7 +1,10 @@
 """Training many candidates in parallel."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Protocol, TypeVar
 
 import torch
 
@@ -17,6 +20,41 @@ Candidate = tuple[Sequence[MetaGraph], int]
 """Meta graphs and a seed."""
 
 
+class Launchable(Protocol):
+    """A job whose next epochs can run without the host."""
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do."""
+
+    def launch(self) -> None:
+        """Start the next epochs."""
+
+    def advance(self) -> object:
+        """Wait for them."""
+
+
+J = TypeVar("J", bound=Launchable)
+
+
+def side_by_side(starts: Iterable[Callable[[], J]]) -> list[J]:
+    """Run jobs to their end, several at a time, each on its own stream; returned in order.
+
+    In rounds: all that run are launched before the first is waited for.
+    """
+    waiting, jobs, running = deque(starts), list[J](), list[J]()
+    while waiting or running:
+        while waiting and len(running) < CONCURRENT:
+            jobs.append(waiting.popleft()())
+            running.append(jobs[-1])
+        for job in running:
+            job.launch()
+        for job in running:
+            job.advance()
+        running = [job for job in running if not job.done]
+    return jobs
+
+
 def train_parallel(problem: Problem, candidates: Sequence[Candidate], settings: Settings) -> list[Training]:
     """Train every candidate, several in parallel; each gives the same result as alone (on one CPU thread)."""
     run = _on_gpu if Backend.of(problem.graph).accelerated else _on_cpu
@@ -25,20 +63,7 @@ def train_parallel(problem: Problem, candidates: Sequence[Candidate], settings: 
 
 def _on_gpu(problem: Problem, candidates: Sequence[Candidate], settings: Settings) -> list[Training]:
     """Each training replays its epochs on its own stream."""
-    waiting = list(enumerate(candidates))[::-1]
-    running: dict[int, Training] = {}
-    finished: dict[int, Training] = {}
-    while waiting or running:
-        while waiting and len(running) < CONCURRENT:
-            number, (metagraphs, seed) = waiting.pop()
-            running[number] = Training(problem, metagraphs, settings, seed)
-        for training in running.values():
-            training.launch()
-        for number, training in list(running.items()):
-            training.advance()
-            if training.done:
-                finished[number] = running.pop(number)
-    return [finished[number] for number in range(len(candidates))]
+    return side_by_side(partial(Training, problem, metagraphs, settings, seed) for metagraphs, seed in candidates)
 
 
 def _on_cpu(problem: Problem, candidates: Sequence[Candidate], settings: Settings) -> list[Training]:

@@ -1,0 +1,76 @@
+"""A run without a folder: what it would write is kept in memory, to be written later or never."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from diffmg.core import DiffmgError, MetaGraph, Run, read_history
+from diffmg.core.files import digest_of
+from diffmg.core.run import TRIED
+from diffmg.runs.folder import SINGLE, RunFolder
+from diffmg.runs.model import Model
+from diffmg.tasks.problem import Problem
+from diffmg.training.job import Epoch, Job
+
+
+class InMemory(RunFolder):
+    """What a run would write into its folder beside the model, kept in memory; without checkpoints."""
+
+    def __init__(self) -> None:
+        self.single: Model | None = None
+        self.tried: tuple[Mapping[str, Any], ...] = ()
+        self.history: list[tuple[str, Epoch]] = []
+
+    @classmethod
+    def read(cls, path: Path, run: Run, problem: Problem | None) -> Self:
+        """What the folder of a run holds."""
+        kept = cls()
+        single, tried = (_unchanged(path / name, run) for name in (SINGLE, TRIED))
+        if single is not None:
+            kept.single = Model.load(single, problem)
+        if tried is not None:
+            kept.tried = tuple(json.loads(line) for line in tried.read_text(encoding="utf-8").splitlines())
+        for record in read_history(path):
+            values: dict[str, Any] = {name: math.nan if value is None else value for name, value in record.items()}
+            kept.log(values.pop("phase"), Epoch(**values))
+        return kept
+
+    def write(
+        self,
+        run: Run,
+        metagraphs: Sequence[MetaGraph] = (),  # noqa: ARG002
+        model: Model | None = None,  # noqa: ARG002
+        *,
+        single: Model | None = None,
+        tried: Sequence[Mapping[str, Any]] = (),
+    ) -> Run:
+        """Keep what `run` does not return."""
+        self.single, self.tried = single, tuple(tried)
+        return run
+
+    def log(self, phase: str, record: Epoch) -> None:
+        """Keep an epoch."""
+        self.history.append((phase, record))
+
+    def load(self, phase: str, job: Job) -> None:
+        """There is no checkpoint."""
+
+    def save(self, phase: str, job: Job, *, force: bool) -> None:
+        """There is no checkpoint."""
+
+    def finish(self) -> None:
+        """There is nothing to delete."""
+
+
+def _unchanged(file: Path, run: Run) -> Path | None:
+    """A file of a run folder, None if it is not there; raises unless it is as the run wrote it."""
+    if not file.exists():
+        return None
+    if digest_of(file) != run.files.get(file.name):
+        raise DiffmgError(
+            f"a file of a run must be as the run wrote it, but got {str(file)!r}, which was changed or damaged; "
+            "fit again, or `diffmg repeat` the run"
+        )
+    return file
