@@ -36,7 +36,7 @@ from experiments.trained import add_places, note, number, opened, run_command
 from experiments.wide_genome import suggested
 
 PROPOSERS = "proposers.jsonl"
-MARKS = (10, 20, 50, 100, 200, 300, 500)
+MARKS = (10, 20, 50, 100, 150, 200, 300, 500)
 """Numbers of trainings after which the best score is told."""
 Line = dict[str, Any]
 
