@@ -46,3 +46,11 @@ def test_a_harmful_model_stays_out():
 
 def test_ties_go_to_the_first():
     assert choose_ensemble([TRUE, TRUE.clone(), TRUE.clone()], closeness) == {0: 1.0}
+
+
+def test_models_that_validation_cannot_tell_apart_begin_together():
+    """The second and the third differ from the best by less than the margin; the last one does not."""
+    level = [TRUE + 0.1 * torch.eye(6)[n] * (1 + n / 100) for n in range(3)]
+    shares = choose_ensemble([*level, -TRUE], closeness, margin=0.01, rounds=3)
+    assert shares == pytest.approx({0: 1 / 3, 1: 1 / 3, 2: 1 / 3})
+    assert choose_ensemble([*level, -TRUE], closeness, rounds=1) == {0: 1.0}

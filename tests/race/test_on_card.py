@@ -12,6 +12,7 @@ from diffmg.core import Settings
 from diffmg.core.candidate import Candidate
 from diffmg.methods._wide import WideSpace
 from diffmg.methods.baselines.gcn import GCN
+from diffmg.methods.baselines.svd import Svd
 from diffmg.race import on_card
 from diffmg.race.board import Board, Turn
 from diffmg.race.evidence import evidence_of
@@ -58,6 +59,14 @@ def recorded(several, outcomes):
 def test_a_training_that_keeps_its_last_epoch_is_not_part_of_a_batch(problem):
     assert batchable(problem, SETTINGS)
     assert not batchable(problem, replace(SETTINGS, select="last"))
+
+
+def test_what_the_cpu_fits_is_fitted_beside_the_card(classification):
+    field, several = Field(classification), trials(classification)
+    fitted = [Trial(Candidate(Svd(rank=rank), SETTINGS), 5) for rank in (2, 3)]
+    outcomes = Card(field).run([fitted[0], *several, fitted[1]])
+    assert [outcomes[n].score for n in (0, -1)] == [o.score for o in run_here(field, fitted)]
+    assert not any(o.failed for o in outcomes)
 
 
 def test_outcomes_are_those_of_one_after_another(problem):

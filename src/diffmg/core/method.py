@@ -45,6 +45,8 @@ class Method(Checked, ABC):
     """Settings that a race with a budget varies, and the values to try."""
     default_settings: ClassVar[Mapping[str, Any]] = {}
     """Settings it needs instead of the package's defaults in order to train at all."""
+    on_host: ClassVar[bool] = False
+    """Whether its models are fitted at once by the CPU, wherever the network lies."""
     races: ClassVar[bool] = False
     """Whether it is only run as a race within a budget."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from diffmg.core import compile_program
+from diffmg.core import Task, compile_program
 from diffmg.race.board import Board, Entry, Turn
 from diffmg.race.field import Field
 
@@ -48,10 +48,13 @@ def complete_candidates(board: Board, field: Field) -> list[int]:
 
 
 def tolerance(board: Board, field: Field) -> float:
-    """Half a standard error of the best score: of a share, by the number of validation examples."""
-    best = board.sign * board.best()
-    spread = best * (1 - best) if 0 <= best <= 1 else 0.0
-    return TOLERANCE * math.sqrt(spread / max(1, field.problem.task.size("val")))
+    """Half a standard error of the best score on the task's own validation part."""
+    return TOLERANCE * standard_error(board.sign * board.best(), field.problem.task)
+
+
+def standard_error(score: float, task: Task) -> float:
+    """Of a score that is a share, by the number of validation examples; 0 for any other."""
+    return math.sqrt(score * (1 - score) / max(1, task.size("val"))) if 0 <= score <= 1 else 0.0
 
 
 def size_of(entry: Entry) -> int:

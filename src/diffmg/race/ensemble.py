@@ -12,6 +12,8 @@ ROUNDS = 20
 """Additions to an ensemble, with replacement."""
 POOL = 60
 """Most models an ensemble is chosen from."""
+FIRST = 5
+"""Most models an ensemble begins with."""
 ALIKE = 0.98
 """Correlation of votes from which on two models are taken to say the same."""
 
@@ -36,17 +38,20 @@ def diverse_pool(votes: Sequence[Tensor], kinds: Sequence[str], most: int = POOL
 
 
 def choose_ensemble(
-    votes: Sequence[Tensor], score: Callable[[Tensor], float], rounds: int = ROUNDS
+    votes: Sequence[Tensor], score: Callable[[Tensor], float], margin: float = 0.0, rounds: int = ROUNDS
 ) -> dict[int, float]:
     """The shares of models whose averaged votes score highest; `score` is maximised.
 
-    Starts from the best model, then adds whichever helps most, in every round; the best of all rounds is kept. Ties go
-    to the earlier model.
+    Starts from the best model and up to four others within the margin of it, which validation cannot tell apart: where
+    examples are few, the best by chance is no better than they are. Then adds whichever helps most, in every round; the
+    best of all rounds is kept. Ties go to the earlier model.
     """
     alone = [score(v) for v in votes]
-    first = max(range(len(votes)), key=lambda n: (alone[n], -n))
-    chosen, total, best, kept = [first], votes[first].clone(), alone[first], 1
-    for _ in range(rounds - 1):
+    ranked = sorted(range(len(votes)), key=lambda n: (-alone[n], n))[:FIRST]
+    chosen = [n for n in ranked if n == ranked[0] or alone[n] > alone[ranked[0]] - margin]
+    total = torch.stack([votes[n] for n in chosen]).sum(dim=0)
+    best, kept = score(total / len(chosen)), len(chosen)
+    for _ in range(rounds - len(chosen)):
         gains = [score((total + v) / (len(chosen) + 1)) for v in votes]
         place = max(range(len(votes)), key=lambda n: (gains[n], -n))
         chosen.append(place)

@@ -1,16 +1,20 @@
-"""Trials on a card: meta graphs many at once, as one program; anything else several at once, each on its own stream."""
+"""Trials on a card: meta graphs many at once, as one program; anything else several at once, each on its own stream.
+
+What only the CPU can do is done beside that, by threads.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 
 import torch
 
 from diffmg.race.field import Field
-from diffmg.race.trial import FAILURES, Outcome, Trial, failure, outcome_of, start
+from diffmg.race.trial import FAILURES, Outcome, Trial, failure, outcome_of, start, train
 from diffmg.training.batched import BatchedTrainer, Trained, batchable
 from diffmg.training.batched import Trial as BatchedTrial
 from diffmg.training.fitted import AnyTraining
@@ -18,6 +22,8 @@ from diffmg.training.parallel import side_by_side
 
 ENOUGH = 6
 """Trials from which on one program pays."""
+THREADS = 2
+"""For what the CPU does beside the card."""
 
 
 class Card:
@@ -29,14 +35,24 @@ class Card:
 
     def run(self, trials: Sequence[Trial]) -> list[Outcome]:
         """Train all of them; outcomes in the order of the trials."""
+        numbered = dict(enumerate(trials))
+        with ThreadPoolExecutor(THREADS) as threads:
+            beside = {
+                n: threads.submit(train, self.field.on(t.fold), t)
+                for n, t in numbered.items()
+                if t.candidate.method.on_host
+            }
+            found = self._on_card({n: t for n, t in numbered.items() if n not in beside})
+            found |= {n: future.result() for n, future in beside.items()}
+        return [found[n] for n in numbered]
+
+    def _on_card(self, trials: dict[int, Trial]) -> dict[int, Outcome]:
         found: dict[int, Outcome] = {}
-        for fold in sorted({trial.fold for trial in trials}):
-            together = {n: t for n, t in enumerate(trials) if t.fold == fold and self._fits(t)}
+        for fold in sorted({trial.fold for trial in trials.values()}):
+            together = {n: t for n, t in trials.items() if t.fold == fold and self._fits(t)}
             if len(together) >= ENOUGH:
                 found |= self._batch(fold, together)
-        alone = {n: trial for n, trial in enumerate(trials) if n not in found}
-        found |= _alone(self.field, alone)
-        return [found[n] for n in range(len(trials))]
+        return found | _alone(self.field, {n: trial for n, trial in trials.items() if n not in found})
 
     def _fits(self, trial: Trial) -> bool:
         """Whether a trial can be part of a batch."""

@@ -1,5 +1,7 @@
 """Shared by baselines that are computed at once, not trained by gradients."""
 
+from typing import ClassVar
+
 from diffmg.core import Settings
 from diffmg.core.candidate import Candidate, CandidateSpace, OptionSpace
 from diffmg.methods.baselines._base import Baseline
@@ -9,6 +11,8 @@ from diffmg.tasks.problem import Problem
 
 class FittedBaseline(Baseline):
     """A baseline whose network is `Fitted`: settings of the training do not matter, only its options can vary."""
+
+    on_host: ClassVar = True
 
     def space(self, problem: Problem, settings: Settings) -> CandidateSpace:  # noqa: ARG002
         """Its tunable options."""

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -19,6 +20,8 @@ from diffmg.methods.baselines._moves import both_sides_scaled, moves_into
 from diffmg.methods.baselines._svd import Floats, root_mean_square, side_by_side, truncated_svd
 from diffmg.nn.fitted import Fitted
 from diffmg.tasks.problem import Problem
+
+_DECOMPOSED: WeakKeyDictionary[HeteroGraph, dict[tuple[str, int, int], tuple[Floats, Floats]]] = WeakKeyDictionary()
 
 
 @METHODS.add("svd")
@@ -51,22 +54,32 @@ class _Network(Fitted):
 
     def fit(self, problem: Problem, seed: int) -> None:
         """Decompose M and fit the regression on the rows of training nodes."""
-        rng, labels = np.random.default_rng(derive_seed(seed, "svd")), TrainingLabels.of(problem.task)
-        blocks = blocks_of(problem.graph, self.target)
-        scales = [1 / max(root_mean_square(block, rng), 1e-12) for block in blocks]
-        u, s, v = truncated_svd(
-            side_by_side([c * b for c, b in zip(scales, blocks, strict=True)]), self.options.rank, rng
-        )
-        length = max(float(np.linalg.norm(s)) / len(u) ** 0.5, 1e-12)
-        weights, bias = logistic((u * s / length)[labels.nodes.numpy()], labels, self.options.l2)
-        columns = np.repeat(scales, [block.shape[1] for block in blocks])[:, None]
-        self.keep(coefficients=torch.from_numpy(columns * (v @ weights) / length), bias=torch.from_numpy(bias))
+        labels = TrainingLabels.of(problem.task)
+        rows, back = decomposed(problem.graph, self.target, self.options.rank, seed)
+        weights, bias = logistic(rows[labels.nodes.numpy()], labels, self.options.l2)
+        self.keep(coefficients=torch.from_numpy(back @ weights), bias=torch.from_numpy(bias))
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Logits of the labelled type."""
         coefficients, bias = (self.kept(name).numpy(force=True) for name in ("coefficients", "bias"))
         logits = side_by_side(blocks_of(graph, self.target)) @ coefficients + bias
         return (torch.from_numpy(logits).float().to(self.device),)
+
+
+def decomposed(graph: HeteroGraph, target: str, rank: int, seed: int) -> tuple[Floats, Floats]:
+    """Rows for the regression, `M V` scaled to length 1 on average, and the matrix that takes M to them.
+
+    Labels have no part in it, so folds and penalties share it: it is kept as long as the network.
+    """
+    known, key = _DECOMPOSED.setdefault(graph, {}), (target, rank, seed)
+    if key not in known:
+        rng, blocks = np.random.default_rng(derive_seed(seed, "svd")), blocks_of(graph, target)
+        scales = [1 / max(root_mean_square(block, rng), 1e-12) for block in blocks]
+        u, s, v = truncated_svd(side_by_side([c * b for c, b in zip(scales, blocks, strict=True)]), rank, rng)
+        length = max(float(np.linalg.norm(s)) / len(u) ** 0.5, 1e-12)
+        columns = np.repeat(scales, [block.shape[1] for block in blocks])[:, None]
+        known[key] = u * s / length, columns * v / length
+    return known[key]
 
 
 def blocks_of(graph: HeteroGraph, target: str) -> list[LinearOperator]:
