@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import pytest
 import torch
 
-from diffmg.race.ensemble import choose_ensemble
+from diffmg.race.ensemble import choose_ensemble, diverse_pool
 
 TRUE = torch.tensor([1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
 
@@ -54,3 +54,14 @@ def test_models_that_validation_cannot_tell_apart_begin_together():
     shares = choose_ensemble([*level, -TRUE], closeness, margin=0.01, rounds=3)
     assert shares == pytest.approx({0: 1 / 3, 1: 1 / 3, 2: 1 / 3})
     assert choose_ensemble([*level, -TRUE], closeness, rounds=1) == {0: 1.0}
+
+
+def test_the_pool_prefers_models_that_differ():
+    """Two close relatives of the best wait until there is room; the first of another kind is always in."""
+    base, other, third = (torch.randn(50, generator=torch.Generator().manual_seed(n)) for n in range(3))
+    votes = [base, base + 0.01 * other, 2 * base + 1, other, third]
+    kinds = ["given", "given", "given", "given", "gcn"]
+    assert diverse_pool(votes, kinds, most=2) == [0, 4]
+    assert diverse_pool(votes, kinds, most=3) == [0, 3, 4]
+    assert diverse_pool(votes, kinds, most=4) == [0, 1, 3, 4]
+    assert diverse_pool(votes, kinds) == [0, 1, 2, 3, 4]

@@ -21,7 +21,7 @@ def copying(device: torch.device) -> Iterator[None]:
         yield
         return
     streams = torch.get_device_module(device)
-    stream = streams.Stream(device)
+    stream = streams.Stream(device, priority=-1)  # of another pool than those that capture epochs
     stream.wait_stream(streams.default_stream(device))
     with streams.stream(stream):
         yield

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from diffmg.core import EMPTY, MetaGraph, MetaPath, SearchSpace, Settings, compile_program
+from diffmg.core import EMPTY, MetaGraph, MetaPath, Operation, SearchSpace, Settings, compile_program
 from diffmg.core.candidate import Candidate, Genes
 from diffmg.methods._plain_rivals import LINEAR, alternating
 from diffmg.methods._promising import metagraph_of, promising_paths
@@ -183,10 +183,16 @@ class WideSpace:
         if rng.random() < REDRAWN:
             operations = rng.sample(candidates, min(rng.choice(self.operations), len(candidates)))
         else:
-            present, one = metagraph[link], rng.choice(candidates)
-            operations = [o for o in present if o != one] if one in present else [*present, one]
+            operations = self._toggled(metagraph[link], rng.choice(candidates), rng)
         changed = metagraph.replace(link, *_ordered(operations, candidates))
         return _alive((*metagraphs[:number], changed, *metagraphs[number + 1 :]), metagraphs)
+
+    def _toggled(self, present: Sequence[Operation], one: Operation, rng: random.Random) -> list[Operation]:
+        """Operations with one more or less; where there are as many as there may be, in place of another."""
+        others = [o for o in present if o != one]
+        if one not in present and len(others) >= max(self.operations):
+            others.remove(rng.choice(others))
+        return others if one in present else [*others, one]
 
 
 def _drawn(space: SearchSpace, most: int, rng: random.Random) -> MetaGraph:

@@ -22,7 +22,8 @@ def diverse_pool(votes: Sequence[Tensor], kinds: Sequence[str], most: int = POOL
     """The models an ensemble is chosen from; they are given best first.
 
     The best of every kind, then the others in order, without those whose votes are much like those of a better one:
-    the best models of a search are often close relatives, and add nothing to each other.
+    the best models of a search are often close relatives, and add little to each other. Where that leaves room, the
+    best of the rest.
     """
     flat = torch.stack([v.flatten().double() for v in votes])
     flat = flat - flat.mean(dim=1, keepdim=True)
@@ -34,7 +35,8 @@ def diverse_pool(votes: Sequence[Tensor], kinds: Sequence[str], most: int = POOL
             break
         if number not in firsts and float((flat[chosen] @ flat[number]).max()) < ALIKE:
             chosen.append(number)
-    return sorted(chosen)
+    rest = [number for number in range(len(votes)) if number not in chosen]
+    return sorted([*chosen, *rest[: most - len(chosen)]])
 
 
 def choose_ensemble(

@@ -6,12 +6,11 @@ What only the CPU can do is done beside that, by threads.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-
-import torch
 
 from diffmg.race.field import Field
 from diffmg.race.trial import FAILURES, Outcome, Trial, failure, outcome_of, start, train
@@ -59,15 +58,14 @@ class Card:
         return bool(trial.candidate.metagraphs) and batchable(self.field.problem, trial.settings)
 
     def _batch(self, fold: int, trials: dict[int, Trial]) -> dict[int, Outcome]:
-        """Outcomes of a batch; all failed if it failed, none if it is too large for the memory."""
+        """Outcomes of a batch; none if it failed, and its trials are then trained one by one."""
         try:
             return self._together(fold, trials)
-        except torch.OutOfMemoryError:
-            self.trainers.pop(fold, None)
-            return {}
         except FAILURES as error:
             self.trainers.pop(fold, None)
-            return dict.fromkeys(trials, failure(error))
+            reason = failure(error).error
+            warnings.warn(f"{len(trials)} trainings are not one program, they run more slowly: {reason}", stacklevel=2)
+            return {}
 
     def _together(self, fold: int, trials: dict[int, Trial]) -> dict[int, Outcome]:
         problem = self.field.on(fold)
