@@ -183,16 +183,21 @@ class WideSpace:
         if rng.random() < REDRAWN:
             operations = rng.sample(candidates, min(rng.choice(self.operations), len(candidates)))
         else:
-            operations = self._toggled(metagraph[link], rng.choice(candidates), rng)
+            operations = self._toggled(metagraph[link], candidates, rng)
         changed = metagraph.replace(link, *_ordered(operations, candidates))
         return _alive((*metagraphs[:number], changed, *metagraphs[number + 1 :]), metagraphs)
 
-    def _toggled(self, present: Sequence[Operation], one: Operation, rng: random.Random) -> list[Operation]:
-        """Operations with one more or less; where there are as many as there may be, in place of another."""
+    def _toggled(
+        self, present: Sequence[Operation], candidates: Sequence[Operation], rng: random.Random
+    ) -> Sequence[Operation]:
+        """Operations with one more or less; where there are as many as there may be, one in place of another."""
+        one = rng.choice(candidates)
         others = [o for o in present if o != one]
-        if one not in present and len(others) >= max(self.operations):
+        if one in present:
+            return others if others or EMPTY in candidates else present
+        if len(others) >= max(self.operations):
             others.remove(rng.choice(others))
-        return others if one in present else [*others, one]
+        return [*others, one]
 
 
 def _drawn(space: SearchSpace, most: int, rng: random.Random) -> MetaGraph:
