@@ -66,7 +66,7 @@ def test_a_sampler_without_optuna_says_what_to_install(table: ExhaustiveTable, m
 
 def test_a_search_that_learns_beats_chance() -> None:
     searches = {name: SEARCHES[name] for name in ("chance", "evolution")}
-    lines = regret_lines(made_table(small_recommendation()), searches, seeds=4, trainings=50, batch=10)
+    lines = regret_lines(made_table(small_recommendation()), searches, seeds=24, trainings=50, batch=10)
     curves = {name: dict(points) for name, points in mean_curves(lines).items()}
     assert curves["evolution"][50.0] < curves["chance"][50.0]
 

@@ -180,9 +180,8 @@ class WideSpace:
         metagraph = metagraphs[number]
         space = self.targets[metagraph.depth - 1][number]
         link, candidates = rng.choice(list(space.items()))
-        if rng.random() < REDRAWN:
-            operations = rng.sample(candidates, min(rng.choice(self.operations), len(candidates)))
-        else:
+        operations: Sequence[Operation] = rng.sample(candidates, min(rng.choice(self.operations), len(candidates)))
+        if rng.random() >= REDRAWN:
             operations = self._toggled(metagraph[link], candidates, rng)
         changed = metagraph.replace(link, *_ordered(operations, candidates))
         return _alive((*metagraphs[:number], changed, *metagraphs[number + 1 :]), metagraphs)
