@@ -228,18 +228,16 @@ class Race(Job):
         return max(left - 1 - turns, int(any(self.board.limits)))
 
     def _finalists(self, count: int) -> list[int]:
-        """Those an ensemble would take now, then the best, but not many variants of one rival; one has a meta graph."""
+        """The best with a meta graph, the best of those an ensemble would take, the best; few variants of one rival."""
         ranked, entries, most = self.board.ranked(), self.board.entries, max(2, count // 4)
-        wanted = [pick.number for pick in own_split_ensemble(self.board, self.field)[-1]][: -(-count // 2)]
-        chosen = list(dict.fromkeys(wanted))
+        together = {pick.number for pick in own_split_ensemble(self.board, self.field)[-1]}
+        wanted = [n for n in ranked if n in together][: -(-count // 2)]
+        chosen = list(dict.fromkeys([*[n for n in ranked if entries[n].has_metagraph][:1], *wanted]))[:count]
         for number in ranked:
             method = entries[number].candidate.method.name
             same = sum(entries[n].candidate.method.name == method for n in chosen)
             if len(chosen) < count and number not in chosen and (entries[number].candidate.metagraphs or same < most):
                 chosen.append(number)
-        if chosen and not any(entries[n].has_metagraph for n in chosen):
-            drawn = [n for n in ranked if entries[n].has_metagraph]
-            chosen = [*chosen[: count - 1], *drawn[:1]] if drawn else chosen
         return chosen
 
     def _simpler(self) -> list[tuple[int, Turn]]:
