@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
@@ -63,3 +67,40 @@ def test_a_trial_that_kills_its_process_fails_alone(recommendation):
     assert not one.failed
     assert not other.failed
     assert "process died" in dead.error
+
+
+KILLED = """
+import os, signal
+from diffmg import load_dataset
+from diffmg.core import Settings
+from diffmg.core.candidate import Candidate
+from diffmg.methods.baselines.gcn import GCN
+from diffmg.race.field import Field
+from diffmg.race.trial import Trial
+from diffmg.race.workers import Workers
+
+if __name__ == "__main__":
+    workers = Workers(Field(load_dataset("academic:400")), 2)
+    workers.run([Trial(Candidate(GCN(), Settings(dim=4, max_epochs=1)), seed) for seed in range(4)])
+    print(*workers.pool._processes, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    numbers = [int(number) for number in done.stdout.split()]
+    assert numbers
+    end = time.monotonic() + 20
+    while any(map(is_running, numbers)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(is_running, numbers))
+
+
+def is_running(number: int) -> bool:
+    """Whether a process is there and not only waiting to be forgotten."""
+    status = Path(f"/proc/{number}/status")
+    return status.exists() and "zombie" not in status.read_text()

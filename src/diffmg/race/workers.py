@@ -6,9 +6,12 @@ already used threads.
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 import warnings
 from collections.abc import Sequence
+from threading import Thread
 from typing import Any
 
 import torch
@@ -65,11 +68,19 @@ class Workers:
 
 
 def _begin(field: Field) -> None:
-    """A worker starts; Ctrl-C is for its parent, which ends it."""
+    """A worker starts; Ctrl-C is for its parent, which ends it, and it does not outlive its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     torch.set_num_threads(1)
     threadpool_limits(1)
     _FIELD[:] = [field]
+
+
+def _end_with(parent: int) -> None:
+    """Leave when the parent is gone: one that was killed cannot stop its workers."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _train(trial: Trial) -> Outcome:
