@@ -154,7 +154,7 @@ def test_finalists_that_were_cut_short_are_trained_to_the_end(recommendation):
     first, later = race.executor.trials[:16], race.executor.trials[16:]
     assert all(t.settings.max_epochs == 20 for t in first)
     assert later
-    assert all(t.settings.max_epochs == 200 for t in later)
+    assert all(t.settings.max_epochs >= 200 for t in later)
     again = [entry for entry in race.board.entries if len(entry.values) > 1]
     whole = [t.candidate for t in later if t.seed == race.seed_of(Turn(0, 0))]
     assert {id(c) for c in whole} == {id(entry.candidate) for entry in again}

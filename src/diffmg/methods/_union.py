@@ -23,10 +23,9 @@ class UnionSpace:
     share: float = 0.25
 
     def seeds(self) -> Sequence[Candidate]:
-        """Those of all spaces, by turns."""
-        several = [space.seeds() for space in (self.main, *self.others.values())]
-        last = [space.seeds() for space in self.last.values()]
-        return [c for c in (*chain(*zip_longest(*several)), *chain(*last)) if c is not None]
+        """Those of the main space and of the others by turns, then the last ones."""
+        others, last = (chain(*(s.seeds() for s in some.values())) for some in (self.others, self.last))
+        return [c for c in (*chain(*zip_longest(self.main.seeds(), others)), *last) if c is not None]
 
     def draw(self, rng: random.Random) -> Candidate:
         """From the main space, or from one of the others."""

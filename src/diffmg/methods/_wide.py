@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain, zip_longest
 from typing import Any
 
-from diffmg.core import EMPTY, MetaGraph, MetaPath, Operation, SearchSpace, Settings, compile_program
+from diffmg.core import EMPTY, MetaGraph, Operation, SearchSpace, Settings, compile_program
 from diffmg.core.candidate import Candidate, Genes
 from diffmg.methods._plain_rivals import LINEAR, alternating
-from diffmg.methods._promising import metagraph_of, promising_paths
+from diffmg.methods._promising import Route, metagraphs_of, promising_routes
 from diffmg.methods.given import Given
 from diffmg.tasks.problem import Problem
 
@@ -67,8 +68,8 @@ class WideSpace:
     base: Settings
     values: Values
     operations: tuple[int, ...] = OPERATIONS
-    paths: tuple[MetaPath, ...] = ()
-    """Promising meta paths into the target, best first; none where there are two targets."""
+    routes: tuple[Route, ...] = ()
+    """Promising meta paths into the targets, best first."""
 
     @property
     def depth(self) -> int:
@@ -86,8 +87,8 @@ class WideSpace:
             values.pop("label_inputs", None)
         free = {name: options for name, options in values.items() if getattr(base, name) == getattr(Settings(), name)}
         spaces = [tuple(SearchSpace.dag(graph.schema, t, k) for t in types) for k in range(1, depth + 1)]
-        paths = promising_paths(problem, min(3, depth)) if len(types) == 1 else []
-        return cls(tuple(spaces), base, free, tuple(n for n in OPERATIONS if n <= operations), tuple(paths))
+        routes = promising_routes(problem, min(3, depth))
+        return cls(tuple(spaces), base, free, tuple(n for n in OPERATIONS if n <= operations), tuple(routes))
 
     def seeds(self) -> Sequence[Candidate]:
         """Rivals as meta graphs; promising paths, alone and together; everything, averaged, at two depths."""
@@ -98,7 +99,8 @@ class WideSpace:
             fused = {"links": "mean", "states": "concat"}
             alone = (MetaGraph.features_only(targets[0]),)
             return [*self._with({}, *self._promising()), *self._with(fused, *every), *self._with({}, alone)]
-        return [*self._chains(*targets), *self._with({"links": "mean"}, *every)]
+        promising = [c for settings in ({}, LINEAR) for c in self._with(settings, *self._promising())]
+        return [*_by_turns(self._chains(*targets), promising), *self._with({"links": "mean"}, *every)]
 
     def _chains(self, user: str, item: str) -> list[Candidate]:
         """LightGCN's sums over the relations between the two ends, of two sizes."""
@@ -113,10 +115,12 @@ class WideSpace:
         return [Candidate(Given(metagraphs), chosen) for metagraphs in several]
 
     def _promising(self) -> list[MetaGraphs]:
-        """Meta graphs of the best one, three and eight paths."""
-        several = [self.paths[:count] for count in (1, 3, 8)]
-        target = self.targets[0][0].target
-        return [(metagraph_of(paths, target, max(self.operations)),) for paths in dict.fromkeys(several) if paths]
+        """Meta graphs of the best one, three and eight routes."""
+        several = [self.routes[:count] for count in (1, 3, 8)]
+        return [self._along(routes) for routes in dict.fromkeys(several) if routes]
+
+    def _along(self, routes: Sequence[Route]) -> MetaGraphs:
+        return metagraphs_of(routes, [space.target for space in self.targets[0]], max(self.operations))
 
     def draw(self, rng: random.Random) -> Candidate:
         """Depth, operations, switches and settings at random."""
@@ -166,10 +170,9 @@ class WideSpace:
         return found
 
     def _metagraphs(self, rng: random.Random) -> MetaGraphs:
-        if self.paths and rng.random() < BY_PATHS:
-            ranks = {min(int(rng.expovariate(0.3)), len(self.paths) - 1) for _ in range(rng.choice((1, 2, 3, 5)))}
-            chosen = [self.paths[rank] for rank in sorted(ranks)]
-            return (metagraph_of(chosen, self.targets[0][0].target, max(self.operations)),)
+        if self.routes and rng.random() < BY_PATHS:
+            ranks = {min(int(rng.expovariate(0.3)), len(self.routes) - 1) for _ in range(rng.choice((1, 2, 3, 5)))}
+            return self._along([self.routes[rank] for rank in sorted(ranks)])
         (depth,) = rng.choices(range(len(self.targets)), [DEPTHS.get(k + 1, 1) for k in range(len(self.targets))])
         most = rng.choice(self.operations)
         return tuple(_drawn(space, most, rng) for space in self.targets[depth])
@@ -197,6 +200,10 @@ class WideSpace:
         if len(others) >= max(self.operations):
             others.remove(rng.choice(others))
         return [*others, one]
+
+
+def _by_turns(*several: Sequence[Candidate]) -> list[Candidate]:
+    return [c for c in chain(*zip_longest(*several)) if c is not None]
 
 
 def _drawn(space: SearchSpace, most: int, rng: random.Random) -> MetaGraph:
