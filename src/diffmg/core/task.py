@@ -121,6 +121,10 @@ class Task(ABC):
         """The labels of training nodes as inputs, (n, columns), zero for all other nodes; None without labels."""
         return None
 
+    def sample_size(self, part: Part) -> float:
+        """How many examples the selection metric rests on, for its standard error: all, unless few of them decide."""
+        return self.size(part)
+
     @property
     def sign(self) -> int:
         """1 if higher is better for the selection metric, else -1."""

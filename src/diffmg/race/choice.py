@@ -53,8 +53,8 @@ def tolerance(board: Board, field: Field) -> float:
 
 
 def standard_error(score: float, task: Task) -> float:
-    """Of a score that is a share, by the number of validation examples; 0 for any other."""
-    return math.sqrt(score * (1 - score) / max(1, task.size("val"))) if 0 <= score <= 1 else 0.0
+    """Of a score that is a share, by the number of validation examples it rests on; 0 for any other."""
+    return math.sqrt(score * (1 - score) / max(1, task.sample_size("val"))) if 0 <= score <= 1 else 0.0
 
 
 def size_of(entry: Entry) -> int:

@@ -38,8 +38,17 @@ def _counts(predicted: Tensor, true: Tensor, classes: int) -> tuple[Tensor, Tens
 
 
 def auc(scores: Tensor, labels: Tensor) -> Tensor:
-    """Area under the ROC curve; tied scores count half. `labels` holds 1 for positives, 0 for negatives."""
-    return auc_of(scores[labels > 0], scores[labels <= 0])
+    """Area under the ROC curve along the last axis; tied scores count half, labels are 1 for positives and 0 else.
+
+    NaN where all labels are the same. Nothing is read back from the device, so that it can be captured.
+    """
+    scores, positive = scores.detach().contiguous(), (labels > 0).expand_as(scores)
+    ordered = _sorted(scores)
+    below = torch.searchsorted(ordered, scores, right=False) + torch.searchsorted(ordered, scores, right=True)
+    count = positive.sum(dim=-1)
+    twice = (below * positive).sum(dim=-1) - count**2  # without the pairs of two positives
+    area = twice.double() / (2 * count * (scores.shape[-1] - count))  # 0 / 0 = NaN
+    return _nan_if_any_nan(scores, area)
 
 
 def auc_of(positive: Tensor, negative: Tensor) -> Tensor:
@@ -57,17 +66,21 @@ def _sorted(values: Tensor) -> Tensor:
 
 
 def average_precision(scores: Tensor, labels: Tensor) -> Tensor:
-    """Precision averaged over the positives, at the threshold each is found; ties share one threshold."""
-    ordered, order = (-scores).sort()
-    hits = labels[order].double().cumsum(0)
+    """Precision averaged over the positives, at the threshold each is found; ties share one threshold.
+
+    Along the last axis; NaN where nothing is positive.
+    """
+    ordered, order = (-scores.detach()).contiguous().sort(dim=-1)
+    positive = (labels > 0).expand_as(scores).gather(-1, order)
+    hits = positive.cumsum(dim=-1)
     last = torch.searchsorted(ordered, ordered, right=True) - 1
-    precision = hits[last] / (last + 1)
-    return _nan_if_any_nan(scores, (precision * labels[order]).sum() / hits[-1])
+    precision = hits.gather(-1, last).double() / (last + 1)
+    return _nan_if_any_nan(scores, (precision * positive).sum(dim=-1) / hits[..., -1])
 
 
 def _nan_if_any_nan(scores: Tensor, value: Tensor) -> Tensor:
     """NaN scores have no order: a model that diverged must not look good."""
-    return torch.where(scores.isnan().any(), torch.nan, value)
+    return torch.where(scores.isnan().any(dim=-1), torch.nan, value)
 
 
 def recall_at_k(hits: Tensor, relevant: Tensor) -> Tensor:

@@ -4,101 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 import torch.nn.functional as F  # noqa: N812
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from diffmg.core import TASKS, Bounds, DiffmgError, Part, Task, TaskSpec, unknown
+from diffmg.core import TASKS, DiffmgError, Part, Task, unknown
 from diffmg.core.arrow import as_column
-from diffmg.core.task import Folds, Reading
+from diffmg.core.task import Folds
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
+from diffmg.tasks.class_balance import (
+    ClassWeight,
+    checked_class_weight,
+    positive_class,
+    rarer,
+    weights_in_words,
+    weights_of,
+)
+from diffmg.tasks.classification_spec import ClassificationSpec
 from diffmg.tasks.labels import Shares, class_numbers, fold_numbers, random_split, split_numbers
 from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
+from diffmg.tasks.node_labels import check_parts, check_training_classes, class_names, node_numbers
+from diffmg.tasks.ranking import RANKED, effective_size, has_order, marks_of, ranking_score
 
 if TYPE_CHECKING:
-    from diffmg.tables.description import Description
     from diffmg.tables.export import TablesOut
-    from diffmg.tables.network import Network
 
-
-@dataclass(frozen=True)
-class ClassificationSpec(TaskSpec):
-    """Label the nodes of a type by a column of its table."""
-
-    target: str
-    label: tuple[str, ...]
-    """The column of labels, or several columns of 0 and 1 for several labels a node."""
-    split: str | None = None
-    """Column of train, val and test; random and stratified where there is none."""
-    shares: tuple[float, float, float] = (0.6, 0.2, 0.2)
-    seed: Annotated[int, Bounds(0)] = 0
-    """Draws a random split, by id: the order of rows does not matter."""
-    metric: str = "macro_f1"
-    classes: tuple[Any, ...] | None = None
-    """Classes in order; those of the column, sorted, where none are given."""
-    held_back: tuple[str, ...] = ()
-    """Other columns that would tell the label, and so are no features."""
-
-    def rules(self) -> dict[str, bool]:
-        """There must be a label."""
-        return {"label has a name": len(self.label) >= 1}
-
-    @classmethod
-    def matches(cls, given: Mapping[str, Any]) -> bool:
-        """It names a target or a label."""
-        return "label" in given or "target" in given
-
-    def check(self, description: Description) -> None:
-        """The labels are known, and are neither features nor edges."""
-        table = description.table_of(self.target)
-        if table is None:
-            raise DiffmgError(f"labels come from the table of {self.target!r}, but got a type without one")
-        leaks = sorted(description.columns_in_use(table) & set(self.label))
-        if leaks:
-            raise DiffmgError(
-                f"a label must be no feature, id or edge of the network, or the answer leaks, but got {leaks} as both"
-            )
-
-    def columns(self, description: Description) -> dict[str, set[str]]:
-        """Labels, split, and what would tell the label."""
-        columns = {*self.label, *self.held_back, *([self.split] if self.split else [])}
-        return {str(description.table_of(self.target)): columns}
-
-    def read(self, tables: Network) -> Reading:
-        """Labels and split, from columns or drawn by id."""
-        labels, classes = self._labels(tables)
-        if self.split is not None:
-            parts = split_numbers(tables.node_column(self.target, self.split), f"the split column {self.split!r}")
-        else:
-            strata = labels if labels.ndim == 1 else np.where((labels >= 0).all(axis=1), 0, -1)
-            parts = random_split(strata, self.shares, self.seed)
-        return Reading(NodeClassification.build(self.target, labels, **parts, classes=classes, metric=self.metric), {})
-
-    def lines(self) -> list[str]:
-        """What is predicted, and how it is split."""
-        shares = " / ".join(f"{share:g}" for share in self.shares)
-        split = f"split from column {self.split}" if self.split else f"random split {shares}, seed {self.seed}"
-        lines = [f"task: predict {', '.join(self.label)} of {self.target}; {split}"]
-        if self.held_back:
-            lines.append(f"held back, since they may tell the label: {', '.join(self.held_back)}")
-        return lines
-
-    def _labels(self, tables: Network) -> tuple[NDArray[np.int64], list[Any]]:
-        columns = [tables.node_column(self.target, name) for name in self.label]
-        if len(columns) == 1:
-            return class_numbers(columns[0], f"the label column {self.label[0]!r}", self.classes)
-        marks = [
-            class_numbers(_zeros_and_ones(values), f"the label column {name!r}, one of several,", (0, 1))[0]
-            for name, values in zip(self.label, columns, strict=True)
-        ]
-        return np.stack(marks, axis=1), list(self.label if self.classes is None else self.classes)
+__all__ = ["ClassificationSpec", "NodeClassification"]
 
 
 @TASKS.add("classification")
@@ -111,10 +48,16 @@ class NodeClassification(Task):
     parts: Mapping[Part, Tensor]
     classes: tuple[Any, ...]
     metric: str = "macro_f1"
+    positive: int | None = None
+    """The number of the positive class, where there are two."""
+    class_weight: ClassWeight = None
+    """How much classes weigh in the loss, one weight per class if they are not balanced."""
+    weights: Tensor | None = None
+    """These weights for the present training nodes, (C,)."""
 
     kind: ClassVar = "classification"
     summary: ClassVar = "label the nodes of one type: one class a node, or several"
-    metrics: ClassVar = {"macro_f1": "max", "micro_f1": "max", "accuracy": "max"}
+    metrics: ClassVar = {"macro_f1": "max", "micro_f1": "max", "accuracy": "max", **dict.fromkeys(RANKED, "max")}
     verb: ClassVar = "predict"
     estimator: ClassVar = "MetaGraphClassifier"
     spec: ClassVar = ClassificationSpec
@@ -130,8 +73,14 @@ class NodeClassification(Task):
         test: ArrayLike = (),
         classes: Sequence[Any] | None = None,
         metric: str = "macro_f1",
+        positive: Any = None,
+        class_weight: Any = None,
     ) -> NodeClassification:
-        """Build from labels and, per part, node numbers or a mask over all nodes, checking everything."""
+        """Build from labels and, per part, node numbers or a mask over all nodes, checking everything.
+
+        `positive` names the positive one of two classes (the rarer in training where none is given); `class_weight` is
+        "balanced" or {class: weight}, for the loss.
+        """
         if metric not in cls.metrics:
             raise unknown("metric", metric, cls.metrics)
         values = np.asarray(labels)
@@ -141,12 +90,18 @@ class NodeClassification(Task):
                 f"but got {values.dtype} of shape {values.shape}"
             )
         given: dict[Part, ArrayLike] = {"train": train, "val": val, "test": test}
-        parts = {part: _node_numbers(part, index, len(values)) for part, index in given.items()}
-        names = _class_names(values, classes)
-        _check_parts(target, values, parts)
-        _check_training_classes(values[parts["train"]], names)
+        parts = {part: node_numbers(part, index, len(values)) for part, index in given.items()}
+        names = class_names(values, classes)
+        check_parts(target, values, parts)
+        check_training_classes(values[parts["train"]], names)
         tensors = {part: torch.from_numpy(index) for part, index in parts.items()}
-        return cls(target, torch.from_numpy(values.astype(np.int64)), tensors, names, metric)
+        numbers = torch.from_numpy(values.astype(np.int64))
+        known = numbers[tensors["train"]]
+        number, weight = positive_class(positive, known, names), checked_class_weight(class_weight, names)
+        weights = weights_of(weight, known, len(names))
+        task = cls(target, numbers, tensors, names, metric, number, weight, weights)
+        task._check_order()
+        return task
 
     @classmethod
     def from_column(
@@ -159,12 +114,14 @@ class NodeClassification(Task):
         seed: int = 0,
         metric: str = "macro_f1",
         ids: ArrayLike | None = None,
+        positive: Any = None,
+        class_weight: Any = None,
     ) -> NodeClassification:
         """Build from a column of labels in the order of the nodes: a list, or one of numpy, pandas, polars or Arrow.
 
         Labels may be text or numbers; None and NaN are nodes without one. `split` is a column of train, val, test or
         nothing; without it each class is divided by `shares`, at random from `seed`. With `ids` the split is drawn by
-        id, so that it is the same for any order of the nodes.
+        id, so that it is the same for any order of the nodes. `positive` and `class_weight` are those of `build`.
         """
         labels, classes = class_numbers(as_column(column, "the labels"), "the labels")
         if split is not None:
@@ -172,7 +129,9 @@ class NodeClassification(Task):
         else:
             order = np.arange(len(labels)) if ids is None else np.argsort(np.asarray(ids), kind="stable")
             parts = {part: order[index] for part, index in random_split(labels[order], shares, seed).items()}
-        return cls.build(target, labels, **parts, classes=classes, metric=metric)
+        return cls.build(
+            target, labels, **parts, classes=classes, metric=metric, positive=positive, class_weight=class_weight
+        )
 
     @property
     def target_types(self) -> tuple[str, ...]:
@@ -205,19 +164,58 @@ class NodeClassification(Task):
     def to(self, device: torch.device | str) -> NodeClassification:
         """The same task with its tensors on another device."""
         parts = {part: index.to(device) for part, index in self.parts.items()}
-        return replace(self, labels=self.labels.to(device), parts=parts)
+        weights = None if self.weights is None else self.weights.to(device)
+        return replace(self, labels=self.labels.to(device), parts=parts, weights=weights)
 
     def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
-        """Cross-entropy, or binary cross-entropy where a node may have several labels."""
+        """Cross-entropy, or binary cross-entropy where a node may have several labels, with the weights of classes."""
         index = self.parts[part]
         if self.multilabel:
-            return F.binary_cross_entropy_with_logits(outputs[0][index], self.labels[index].float())
-        return F.cross_entropy(outputs[0][index], self.labels[index])
+            true = self.labels[index].float()
+            return F.binary_cross_entropy_with_logits(outputs[0][index], true, pos_weight=self.weights)
+        return F.cross_entropy(outputs[0][index], self.labels[index], weight=self.weights)
 
     def scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
-        """Macro F1, micro F1 and accuracy."""
+        """Macro F1, micro F1 and accuracy, and the metric of an order if it is the one that chooses."""
         index = self.parts[part]
         return self._scores(outputs[0][index], index) if len(index) else {}
+
+    def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
+        """Of two classes also ROC AUC and average precision, where the part has both classes."""
+        found, index = self.scores(outputs, part), self.parts[part]
+        if self.positive is None or not self._ordered(index):
+            return found
+        logits, true = outputs[0][index], self.labels[index]
+        return found | {name: self.ranking(name, logits, true) for name in RANKED}
+
+    def ranking(self, metric: str, logits: Tensor, labels: Tensor) -> Tensor:
+        """A metric of the order that logits (..., n, C) put nodes in: of the positive class, or the mean over all."""
+        marks = marks_of(labels, self.outputs, self.positive)
+        return ranking_score(metric, logits, marks, self.positive, multilabel=self.multilabel)
+
+    def sample_size(self, part: Part) -> float:
+        """Of a metric of an order: by the smaller groups that it compares."""
+        if self.metric not in RANKED:
+            return super().sample_size(part)
+        return effective_size(marks_of(self.labels[self.parts[part]], self.outputs, self.positive))
+
+    def _ordered(self, index: Tensor) -> bool:
+        """Whether there is an order of these nodes to be scored: they have more than one class."""
+        return has_order(marks_of(self.labels[index], self.outputs, self.positive))
+
+    def _check_order(self) -> None:
+        for part, index in self.parts.items():
+            if self.metric in RANKED and len(index) and not self._ordered(index):
+                (one,) = set(map(tuple, self.labels[index].view(len(index), -1).tolist()))
+                raise DiffmgError(
+                    f"{self.metric} needs nodes of more than one class in each part, but got {len(index)} nodes of "
+                    f"{part} that are all {self._words(one)}; move some there, or use another metric, such as macro_f1"
+                )
+
+    def _words(self, labels: tuple[int, ...]) -> str:
+        if not self.multilabel:
+            return repr(self.classes[labels[0]])
+        return repr([name for name, mark in zip(self.classes, labels, strict=True) if mark])
 
     def _scores(self, logits: Tensor, index: Tensor) -> dict[str, Tensor]:
         true, predicted = self.labels[index], self.decide(logits)
@@ -226,6 +224,8 @@ class NodeClassification(Task):
             "micro_f1": micro_f1(predicted, true, self.outputs),
             "accuracy": accuracy(predicted, true),
         }
+        if self.metric in RANKED:
+            scores[self.metric] = self.ranking(self.metric, logits, true)
         diverged = logits.isnan().any()  # a model that diverged must not score well
         return {name: torch.where(diverged, torch.nan, score) for name, score in scores.items()}
 
@@ -247,14 +247,19 @@ class NodeClassification(Task):
         votes = votes.clamp(1e-12, 1 - 1e-7)
         return torch.logit(votes) if self.multilabel else votes.log()
 
-    def folds(self, count: int, seed: int) -> Folds:
-        """Each class (of several labels a node: all nodes) divided among the folds at random."""
+    def folds(self, count: int, seed: int) -> Folds | None:
+        """Each class (of several labels a node: all nodes) divided among the folds at random.
+
+        None where the metric is of an order and a fold would have no order.
+        """
         known = torch.cat([self.parts["train"], self.parts["val"]]).sort().values
         codes = self.labels[known].numpy(force=True)
         number = fold_numbers(np.zeros(len(codes), np.int64) if self.multilabel else codes, count, seed)
         places = tuple(torch.from_numpy(np.flatnonzero(number == k)).to(known.device) for k in range(count))
         rest = (torch.from_numpy(np.flatnonzero(number != k)).to(known.device) for k in range(count))
         tasks = tuple(self._with(train=known[r], val=known[p]) for p, r in zip(places, rest, strict=True))
+        if self.metric in RANKED and not all(self._ordered(task.parts["val"]) for task in tasks):
+            return None
         return Folds(tasks, self._with(val=known), places)
 
     def joined(self, *, test: bool = False) -> NodeClassification:
@@ -263,7 +268,8 @@ class NodeClassification(Task):
         return self._with(train=torch.cat([self.parts[part] for part in kept]))
 
     def _with(self, **parts: Tensor) -> NodeClassification:
-        return replace(self, parts={part: parts.get(part, index) for part, index in self.parts.items()})
+        new = {part: parts.get(part, index) for part, index in self.parts.items()}
+        return replace(self, parts=new, weights=weights_of(self.class_weight, self.labels[new["train"]], self.outputs))
 
     def decide(self, logits: Tensor) -> Tensor:
         """Class numbers (n,), or zeros and ones (n, C)."""
@@ -316,7 +322,32 @@ class NodeClassification(Task):
         found["labels"] = f"{int((labels >= 0).sum())} labels #{fingerprint(labels if perm is None else labels[perm])}"
         for part, index in self.parts.items():
             found[f"split, {part}"] = f"{len(index)} nodes #{fingerprint(np.sort(places[index.numpy(force=True)]))}"
+        if self._positive_matters:
+            found["positive"] = str(self.classes[self.positive])  # type: ignore[index]
+        if self.class_weight is not None:
+            found["class weights"] = weights_in_words(self._weight_by_name())
         return found
+
+    @property
+    def _positive_matters(self) -> bool:
+        """Whether the positive class chooses, or is another than it would be anyway."""
+        if self.positive is None:
+            return False
+        return self.metric in RANKED or self.positive != rarer(self.labels[self.parts["train"]])
+
+    def _weight_by_name(self) -> Any:
+        if not isinstance(self.class_weight, tuple):
+            return self.class_weight
+        return dict(zip(map(str, self.classes), self.class_weight, strict=True))
+
+    def describe(self) -> str:
+        """A one-line summary of the task."""
+        text = super().describe()
+        if self.metric in RANKED and self.positive is not None:
+            text += f" of {self.classes[self.positive]}"
+        if self.class_weight is None:
+            return text
+        return f"{text}; weights of classes: {weights_in_words(self._weight_by_name())}"
 
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> NodeClassification:
         """The same labels on nodes in another order."""
@@ -342,7 +373,9 @@ class NodeClassification(Task):
         else:
             columns = {"label": [None if number < 0 else classes[number] for number in labels]}
         tables.add_node_columns(self.target, columns | {"split": split})
-        return ClassificationSpec(self.target, tuple(columns), "split", metric=self.metric, classes=tuple(classes))
+        positive = classes[self.positive] if self._positive_matters else None  # type: ignore[index]
+        more = {"metric": self.metric, "positive": positive, "class_weight": self._weight_by_name()}
+        return ClassificationSpec(self.target, tuple(columns), "split", classes=tuple(classes), **more)
 
     def with_other_test_labels(self) -> NodeClassification:
         """The same task with every test label changed to the next class."""
@@ -354,61 +387,3 @@ class NodeClassification(Task):
         names = [str(c) for c in self.classes]
         shown = ", ".join(names[:6]) + (f", ... {len(names)} classes" if len(names) > 6 else "")
         return f"NodeClassification({self.describe()}; classes {shown})"
-
-
-def _node_numbers(part: Part, given: ArrayLike, count: int) -> NDArray[np.int64]:
-    """Node numbers of a part, which may be given as a mask."""
-    index = np.asarray(given)
-    if index.dtype == bool and index.shape == (count,):
-        return np.flatnonzero(index)
-    if index.size and (index.ndim != 1 or not np.issubdtype(index.dtype, np.integer)):
-        raise DiffmgError(
-            f"{part} must be node numbers or a mask over all {count} nodes, "
-            f"but got {index.dtype} of shape {index.shape}"
-        )
-    if index.size and (index.min() < 0 or index.max() >= count):
-        raise DiffmgError(f"`0 <= node < {count}` must hold in {part}, but got {index.min()} to {index.max()}")
-    return index.astype(np.int64).ravel()
-
-
-def _class_names(labels: NDArray[Any], classes: Sequence[Any] | None) -> tuple[Any, ...]:
-    """One name per class; for several labels a node, one per column of zeros and ones."""
-    if labels.ndim == 2 and labels.max(initial=0) > 1:
-        raise DiffmgError(f"labels (n, C) must be zeros and ones (or -1 for unknown), but got {labels.max()}")
-    count = labels.shape[1] if labels.ndim == 2 else int(labels.max(initial=-1)) + 1
-    names = tuple(range(count) if classes is None else classes)
-    if len(names) < count or (labels.ndim == 2 and len(names) != count):
-        raise DiffmgError(f"every class needs a name, {count} in all, but got {len(names)}: {list(names)[:5]}")
-    return names
-
-
-def _check_parts(target: str, labels: NDArray[Any], parts: Mapping[Part, NDArray[np.int64]]) -> None:
-    for part, index in parts.items():
-        if part != "test" and not index.size:
-            raise DiffmgError(f"the split needs {target!r} nodes in train and in val, but got none in {part}")
-        missing = labels[index] < 0
-        bad = index[missing if missing.ndim == 1 else missing.any(axis=1)]
-        if len(bad):
-            raise DiffmgError(f"every {target!r} node of {part} must have a label, but got none for {bad[:3].tolist()}")
-    pairs: tuple[tuple[Part, Part], ...] = (("train", "val"), ("train", "test"), ("val", "test"))
-    for a, b in pairs:
-        both = np.intersect1d(parts[a], parts[b])
-        if len(both):
-            raise DiffmgError(
-                f"the parts of a split must not overlap, but got {len(both)} {target!r} nodes in both {a} and {b}, "
-                f"such as {both[:3].tolist()}"
-            )
-
-
-def _check_training_classes(labels: NDArray[Any], classes: tuple[Any, ...]) -> None:
-    seen = np.asarray(labels.any(axis=0) if labels.ndim == 2 else np.isin(np.arange(len(classes)), labels))
-    if len(classes) < 2 or not seen.all():
-        absent = [c for c, s in zip(classes, seen, strict=True) if not s]
-        raise DiffmgError(
-            f"there must be two or more classes, each with a training node, but got {len(classes)} classes "
-            f"and none for {absent[:5]}; drop the class or move a node of it to train"
-        )
-
-
-def _zeros_and_ones(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    return values.cast(pa.int64()) if pa.types.is_boolean(values.type) else values

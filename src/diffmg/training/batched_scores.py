@@ -12,6 +12,7 @@ from torch import Tensor
 from diffmg.core import TASKS, Part, Task
 from diffmg.nn.batched import BatchedModel
 from diffmg.tasks.pairs import Labelled
+from diffmg.tasks.ranking import RANKED
 
 Outputs = tuple[Tensor, ...]
 
@@ -102,14 +103,19 @@ class Classes:
         return self._loss(logits, "val"), torch.where(logits.isnan().any(dim=2).any(dim=1), torch.nan, score)
 
     def _loss(self, logits: Tensor, part: Part) -> Tensor:
-        labels = self.task.labels[self.task.parts[part]]
+        labels, weights = self.task.labels[self.task.parts[part]], self.task.weights
         if self.task.multilabel:
             true = labels.float().expand_as(logits)
-            return F.binary_cross_entropy_with_logits(logits, true, reduction="none").mean(dim=(1, 2))
-        each = F.cross_entropy(logits.flatten(0, 1), labels.repeat(len(logits)), reduction="none")
-        return each.view(len(logits), -1).mean(dim=1)
+            each = F.binary_cross_entropy_with_logits(logits, true, reduction="none", pos_weight=weights)
+            return each.mean(dim=(1, 2))
+        each = F.cross_entropy(logits.flatten(0, 1), labels.repeat(len(logits)), weight=weights, reduction="none")
+        each = each.view(len(logits), -1)
+        return each.mean(dim=1) if weights is None else each.sum(dim=1) / weights[labels].sum()
 
     def _score(self, logits: Tensor, labels: Tensor) -> Tensor:
+        if self.task.metric in RANKED:
+            ranked: Tensor = self.task.ranking(self.task.metric, logits, labels)
+            return ranked
         classes, multilabel = torch.arange(self.task.outputs, device=logits.device), self.task.multilabel
         predicted = logits > 0 if multilabel else logits.argmax(dim=2, keepdim=True) == classes
         true = labels.bool() if multilabel else labels.unsqueeze(1) == classes
