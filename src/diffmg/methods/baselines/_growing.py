@@ -15,6 +15,7 @@ from diffmg.methods.baselines._trees import Tree, Trees, tree_from_lightgbm, tre
 
 Library = Literal["sklearn", "lightgbm"]
 Table: TypeAlias = NDArray[np.float32]
+Weights: TypeAlias = NDArray[np.float64] | None
 Grown: TypeAlias = tuple[list[tuple[int, Tree]], NDArray[np.float64], NDArray[np.float64]]
 """Trees with the score each adds to, the scores before any tree, and the library's own scores of the rows."""
 
@@ -36,7 +37,7 @@ def grow(x: Table, labels: TrainingLabels, library: Library, growth: Growth, see
     start = labels.constants()
     wanted = np.tile(start, (len(x), 1))
     for classes, columns in labels.models():
-        grown, base, scores = _LIBRARIES[library](x, classes, growth, seed)
+        grown, base, scores = _LIBRARIES[library](x, classes, labels.node_weights(columns), growth, seed)
         trees += [(int(columns[output]), tree) for output, tree in grown]
         start[columns], wanted[:, columns] = base, scores
     joined = Trees.join(trees, start.tolist())
@@ -60,7 +61,7 @@ def lightgbm() -> Any:
         ) from error
 
 
-def _with_sklearn(x: Table, classes: NDArray[np.int64], growth: Growth, seed: int) -> Grown:
+def _with_sklearn(x: Table, classes: NDArray[np.int64], weights: Weights, growth: Growth, seed: int) -> Grown:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
@@ -70,13 +71,13 @@ def _with_sklearn(x: Table, classes: NDArray[np.int64], growth: Growth, seed: in
         l2_regularization=growth.penalty,
         early_stopping=False,
         random_state=seed % 2**32,
-    ).fit(x, classes)
+    ).fit(x, classes, sample_weight=weights)
     rounds = model._predictors
     trees = [(n, tree_from_sklearn(one.nodes)) for several in rounds for n, one in enumerate(several)]
     return trees, np.ravel(model._baseline_prediction), model.decision_function(x).reshape(len(x), -1)
 
 
-def _with_lightgbm(x: Table, classes: NDArray[np.int64], growth: Growth, seed: int) -> Grown:
+def _with_lightgbm(x: Table, classes: NDArray[np.int64], weights: Weights, growth: Growth, seed: int) -> Grown:
     model = (
         lightgbm()
         .LGBMClassifier(
@@ -90,7 +91,7 @@ def _with_lightgbm(x: Table, classes: NDArray[np.int64], growth: Growth, seed: i
             n_jobs=torch.get_num_threads(),
             verbose=-1,
         )
-        .fit(x, classes)
+        .fit(x, classes, sample_weight=weights)
     )
     outputs = model.booster_.num_model_per_iteration()
     found = model.booster_.dump_model()["tree_info"]
@@ -98,7 +99,7 @@ def _with_lightgbm(x: Table, classes: NDArray[np.int64], growth: Growth, seed: i
     return trees, np.zeros(outputs), np.reshape(model.booster_.predict(x, raw_score=True), (len(x), -1))
 
 
-_LIBRARIES: dict[Library, Callable[[Table, NDArray[np.int64], Growth, int], Grown]] = {
+_LIBRARIES: dict[Library, Callable[[Table, NDArray[np.int64], Weights, Growth, int], Grown]] = {
     "sklearn": _with_sklearn,
     "lightgbm": _with_lightgbm,
 }

@@ -27,6 +27,8 @@ class TrainingLabels:
     """1 where a node has a label, (m, C)."""
     multilabel: bool
     """Whether a node may have several labels."""
+    weights: Tensor | None = None
+    """How much each class weighs in a loss, (C,); None if all weigh the same."""
 
     @classmethod
     def of(cls, task: Task) -> Self:
@@ -41,7 +43,8 @@ class TrainingLabels:
         nodes = labelled.parts["train"].cpu()
         labels = labelled.labels.cpu()[nodes]
         marks = labels if labelled.multilabel else F.one_hot(labels, task.outputs)
-        return cls(nodes, marks.to(torch.uint8), labelled.multilabel)
+        weights = getattr(task, "weights", None)
+        return cls(nodes, marks.to(torch.uint8), labelled.multilabel, None if weights is None else weights.cpu())
 
     @property
     def prior(self) -> Tensor:
@@ -53,6 +56,17 @@ class TrainingLabels:
         if self.multilabel:
             return logits_of(self.prior, multilabel=True).double().numpy()
         return np.where(self.prior.numpy() > 0, 0.0, ABSENT)
+
+    def node_weights(self, columns: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """The weight of each training node in the model of these columns, as in the task's loss; None if all are 1."""
+        if self.weights is None:
+            return None
+        marks, weights = self.marks.double(), self.weights.double()
+        if self.multilabel:
+            (label,) = columns
+            return np.asarray(torch.where(marks[:, label] > 0, weights[label], 1.0).numpy())
+        found = marks @ weights
+        return np.asarray((found / found.mean()).numpy())
 
     def models(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Class numbers for each model to fit, and the columns of logits that its scores go to.

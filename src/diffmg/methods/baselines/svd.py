@@ -102,15 +102,15 @@ def logistic(x: Floats, labels: TrainingLabels, l2: float) -> tuple[Floats, Floa
     bias = labels.constants()
     weights = np.zeros((x.shape[1], len(bias)))
     for classes, columns in labels.models():
-        model = _regression(x, classes, l2)
+        model = _regression(x, classes, labels.node_weights(columns), l2)
         weights[:, columns], bias[columns] = model.coef_.T, model.intercept_
     return weights, bias
 
 
-def _regression(x: Floats, y: NDArray[Any], l2: float) -> Any:
+def _regression(x: Floats, y: NDArray[Any], node_weights: Floats | None, l2: float) -> Any:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return LogisticRegression(C=1 / l2, max_iter=500).fit(x, y)
+        return LogisticRegression(C=1 / l2, max_iter=500).fit(x, y, sample_weight=node_weights)
