@@ -52,6 +52,13 @@ def small_classification() -> Problem:
     return Problem(small_world().graph(), task)
 
 
+def small_unbalanced() -> Problem:
+    """As `small_classification`, with a metric of an order and weights of classes."""
+    labels, parts = [0, 1, 0, 1, 0, 0, 1], {"train": [0, 1, 2], "val": [3, 4, 5], "test": []}
+    task = NodeClassification.build("b", labels, **parts, metric="average_precision", class_weight="balanced")
+    return Problem(small_world().graph(), task)
+
+
 def small_recommendation() -> Problem:
     """Nodes of c for nodes of a."""
     positives = {"train": [[0, 0], [1, 2], [4, 1]], "val": [[2, 1], [5, 3]]}

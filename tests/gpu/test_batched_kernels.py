@@ -18,7 +18,7 @@ from diffmg.tasks.problem import Problem
 from diffmg.training import Training
 from diffmg.training.batched import BatchedTrainer, Trained, Trial, train_batched
 from resuming import run
-from small_networks import AC, BA, small_classification, small_recommendation
+from small_networks import AC, BA, small_classification, small_recommendation, small_unbalanced
 
 pytest.importorskip("triton", reason="the fused kernels are written in Triton, which is not installed")
 
@@ -107,6 +107,14 @@ def test_several_operations_on_a_link(device, links):
 def test_slots_are_filled_again(problem):
     settings = replace(BASE, max_epochs=3, patience=1)
     trials = [Trial(drawn(problem, 2, n), settings, n) for n in range(3)]
+    assert_same(problem, trials, train_batched(problem, trials, 2))
+
+
+@needs_gpu
+def test_a_metric_of_an_order_and_weights_of_classes(device):
+    """The kernels know nothing of them, but they are captured with the epochs."""
+    problem = small_unbalanced().to(device, Engine())
+    trials = [Trial(drawn(problem, 2, n), replace(BASE, max_epochs=4), n) for n in range(3)]
     assert_same(problem, trials, train_batched(problem, trials, 2))
 
 

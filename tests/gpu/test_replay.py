@@ -17,7 +17,7 @@ from diffmg.methods.search.diffmg import DiffMG, DiffMGSearch
 from diffmg.tasks.problem import Problem
 from diffmg.training import Epoch, Job, Training, epochs
 from resuming import resumed, run
-from small_networks import METAGRAPHS, small_classification, small_recommendation
+from small_networks import METAGRAPHS, small_classification, small_recommendation, small_unbalanced
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="capturing epochs needs a GPU, and there is none")
 Work = Callable[[], None]
@@ -124,8 +124,12 @@ def test_what_cannot_be_captured_runs_step_by_step(gpu):
 
 
 SETTINGS = Settings(dim=6, lr=0.05, max_epochs=30, patience=None)
-KINDS = [(small_classification, METAGRAPHS["a path"]), (small_recommendation, METAGRAPHS["two towers"])]
-kinds = pytest.mark.parametrize(("made", "metagraphs"), KINDS, ids=["classification", "recommendation"])
+KINDS = {
+    "classification": (small_classification, METAGRAPHS["a path"]),
+    "unbalanced": (small_unbalanced, METAGRAPHS["a path"]),
+    "recommendation": (small_recommendation, METAGRAPHS["two towers"]),
+}
+kinds = pytest.mark.parametrize(("made", "metagraphs"), KINDS.values(), ids=KINDS)
 ways = pytest.mark.parametrize("fused", [True, False], ids=["kernels", "plain"])
 
 

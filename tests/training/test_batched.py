@@ -14,6 +14,7 @@ from diffmg.core.settings import Settings
 from diffmg.datasets.academic import Academic
 from diffmg.datasets.shop import Shop
 from diffmg.methods.search.random import RandomMetaGraph
+from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
 from diffmg.training import Training
 from diffmg.training.batched import BatchedTrainer, Trained, Trial, batchable, train_batched
@@ -148,6 +149,18 @@ def test_a_metric_that_is_not_batched(recommendation):
     other = replace(recommendation, task=replace(recommendation.task, metric="average_precision"))
     assert batchable(recommendation, BASE)
     assert not batchable(other, BASE)
+
+
+@pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
+@pytest.mark.parametrize("weight", [None, "balanced", {"field 1": 4.0}], ids=str)
+def test_metrics_of_an_order_and_weights_of_classes(classification, metric, weight):
+    task = classification.task
+    parts = {part: index.numpy() for part, index in task.parts.items()}
+    options = {"classes": task.classes, "metric": metric, "class_weight": weight}
+    problem = replace(classification, task=NodeClassification.build("author", task.labels.numpy(), **parts, **options))
+    assert batchable(problem, BASE)
+    trials = [Trial(metagraphs_of(problem, 2, n), BASE, n) for n in range(3)]
+    assert_same(train_batched(problem, trials, 2), one_by_one(problem, trials))
 
 
 def test_there_is_a_slot(classification):

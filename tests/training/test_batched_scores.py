@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,16 +29,17 @@ def test_auc_of_a_row_that_diverged():
     assert found.isnan().tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("metric", ["macro_f1", "micro_f1", "accuracy"])
-@pytest.mark.parametrize("multilabel", [False, True])
-def test_classification_of_every_slot(metric, multilabel):
+@pytest.mark.parametrize("weight", [None, "balanced", {0: 2.5}], ids=str)
+@pytest.mark.parametrize("metric", NodeClassification.metrics)
+@pytest.mark.parametrize(("multilabel", "classes"), [(False, 2), (False, 3), (True, 3)])
+def test_classification_of_every_slot(metric, multilabel, classes, weight):
     rng = np.random.default_rng(0)
-    labels = rng.integers(0, 2, (30, 3)) if multilabel else rng.integers(0, 3, 30)
-    labels[:3] = np.eye(3) if multilabel else np.arange(3)
-    task = NodeClassification.build("a", labels, train=range(12), val=range(12, 24), metric=metric)
-    task = replace(task, labels=task.labels)
+    labels = rng.integers(0, 2, (30, classes)) if multilabel else rng.integers(0, classes, 30)
+    labels[:classes] = np.eye(classes) if multilabel else np.arange(classes)
+    options = {"metric": metric, "class_weight": weight}
+    task = NodeClassification.build("a", labels, train=range(12), val=range(12, 24), **options)
     draw = torch.Generator().manual_seed(1)
-    rows, weight, bias = (torch.randn(4, *size, generator=draw) for size in ((30, 5), (5, 3), (3,)))
+    rows, weight, bias = (torch.randn(4, *size, generator=draw) for size in ((30, 5), (5, classes), (classes,)))
     model = SimpleNamespace(parameters={"head.weight": weight, "head.bias": bias})
     rows[3, 20] = torch.nan
     losses, scores = Classes(task).evaluate(model, (rows,))

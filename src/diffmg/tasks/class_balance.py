@@ -88,8 +88,8 @@ def note_on_rare(rare: Mapping[Any, float]) -> str:
     shown = ", ".join(f"{name} ({share:.1%})" for name, share in list(rare.items())[:3])
     more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
     return (
-        f"few training labels are {shown}{more}: metric = 'average_precision' (or 'roc_auc') chooses by how well nodes "
-        "of a class are ranked, class_weight = 'balanced' makes classes weigh the same in the loss; neither is in use"
+        f"rare among the training labels: {shown}{more}; metric = 'average_precision' (or 'roc_auc') chooses by how "
+        "well classes are ranked, class_weight = 'balanced' gives them equal weight in the loss; neither is in use"
     )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,6 +46,24 @@ def test_probabilities_are_those_of_scikit_learn_on_rows_never_seen(count):
     trees = grow(x, marked(np.eye(count)[y], False), "sklearn", GROWTH, 0)
     wanted = sklearn_model().fit(x, y).predict_proba(new)
     np.testing.assert_allclose(trees.scores(torch.from_numpy(new)).softmax(dim=1), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_classes_weigh_as_the_task_says(library):
+    """A rare class that weighs much is predicted more often, and as scikit-learn does it."""
+    if library != "sklearn":
+        pytest.importorskip(library)
+    x = table(300)
+    y = (classes(x, 10) == 9).astype(int)
+    plain = marked(np.eye(2)[y], False)
+    weighted = replace(plain, weights=torch.tensor([1.0, 9.0]))
+    found = [
+        grow(x, given, library, GROWTH, 0).scores(torch.from_numpy(x)).softmax(dim=1) for given in (plain, weighted)
+    ]
+    assert (found[1][:, 1] > 0.5).sum() > (found[0][:, 1] > 0.5).sum()
+    if library == "sklearn":
+        wanted = sklearn_model().fit(x, y, sample_weight=weighted.node_weights(np.array([1])))
+        np.testing.assert_allclose(found[1], wanted.predict_proba(x), atol=1e-6)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

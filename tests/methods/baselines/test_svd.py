@@ -9,8 +9,9 @@ from sklearn.linear_model import LogisticRegression
 
 from diffmg.core.errors import DiffmgError
 from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._labels import TrainingLabels
 from diffmg.methods.baselines._svd import root_mean_square, side_by_side, truncated_svd
-from diffmg.methods.baselines.svd import Svd, blocks_of
+from diffmg.methods.baselines.svd import Svd, blocks_of, logistic
 from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
 from fitted_checks import (
@@ -77,6 +78,17 @@ def test_at_full_rank_it_is_logistic_regression_on_the_blocks():
     (logits,) = outputs(Svd(rank=500), problem)
     wanted = model.predict_proba(whole)
     assert np.abs(logits.softmax(dim=1).numpy() - wanted).max() < 0.05  # the scales of the blocks are estimates
+
+
+def test_classes_weigh_as_the_task_says():
+    x, y = draw(80, 3), (np.arange(80) % 8 == 0).astype(np.uint8)
+    marks = torch.from_numpy(np.stack([1 - y, y], axis=1))
+    labels = TrainingLabels(torch.arange(80), marks, False, torch.tensor([1.0, 7.0]))
+    weights, bias = logistic(x, labels, 0.3)
+    each = np.where(y, 7.0, 1.0)
+    model = LogisticRegression(C=1 / 0.3).fit(x, y, sample_weight=each / each.mean())
+    np.testing.assert_allclose(weights[:, 1], model.coef_[0], atol=1e-4)
+    assert bias[1] == pytest.approx(model.intercept_[0], abs=1e-4)
 
 
 @pytest.mark.parametrize(("several", "classes", "least"), [(False, 3, 0.8), (False, 2, 0.8), (True, 2, 0.5)])

@@ -67,6 +67,24 @@ def test_logits_give_their_probabilities_back():
     assert logits_of(p, multilabel=True).isfinite().all()
 
 
+def test_nodes_weigh_what_their_class_weighs_and_1_on_average():
+    found = replace(labels([0, 2, 2, 0], [0, 1, 2]), weights=torch.tensor([4.0, 9.0, 1.0]))
+    ((_, columns),) = found.models()
+    assert found.node_weights(columns).tolist() == [2.0, 0.5, 0.5]
+    assert labels([0, 2], [0, 1]).node_weights(columns) is None
+
+
+def test_nodes_with_a_label_weigh_what_the_label_weighs():
+    found = replace(labels([[0, 1, 0], [1, 1, 0]], [0, 1]), weights=torch.tensor([4.0, 9.0, 1.0]))
+    ((_, columns),) = found.models()
+    assert found.node_weights(columns).tolist() == [1.0, 4.0]
+
+
+def test_weights_come_from_the_task():
+    task = NodeClassification.build("a", [0, 1, 0, 0], train=[0, 1, 2], val=[3], class_weight={1: 3.0})
+    assert TrainingLabels.of(task).weights.tolist() == [1.0, 3.0]
+
+
 def test_a_task_without_classes_is_refused():
     with pytest.raises(DiffmgError, match="needs a task with classes, but got a 'recommendation' without labels"):
         TrainingLabels.of(small_recommendation().task)
