@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,11 +20,28 @@ MANY = [[0, 1], [1, 0], [1, 1], [0, 0], [1, 0], [0, 1], [1, 1], [-1, -1]]
 SPLIT = {"train": [0, 1, 2, 5], "val": [3, 4], "test": [6]}
 PAIRS = {"train": [[0, 1], [2, 3]], "val": [[1, 2], [0, 2]], "test": [[0, 4], [3, 0]]}
 OTHERS = {"train": [[0, 0], [1, 1], [3, 3]], "val": [[2, 2]], "test": [[2, 0]]}
+
+
+@dataclass(frozen=True, repr=False)
+class Grades(NodeClassification):
+    """Scores of its own."""
+
+    metrics: ClassVar = {"distance": "min"}
+    metric: str = "distance"
+
+    def scores(self, outputs, part):
+        """How far off the grades are on average."""
+        index = self.parts[part]
+        return {"distance": (self.decide(outputs[0][index]) - self.labels[index]).abs().float().mean()}
+
+
 TASKS = {
     "one label": NodeClassification.build("paper", [0, 1, 2, 0, 1, 2, 1, -1], **SPLIT),
     "several labels": NodeClassification.build("paper", MANY, **SPLIT),
     "pairs": Recommendation.build("user", "item", (4, 5), PAIRS, OTHERS),
 }
+_one = TASKS["one label"]
+TASKS["scores of its own"] = Grades(_one.target, _one.labels, _one.parts, _one.classes)
 by_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 
 

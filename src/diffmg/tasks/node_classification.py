@@ -234,8 +234,13 @@ class NodeClassification(Task):
         return self.probabilities(outputs[0][self.parts[part]])
 
     def score_votes(self, votes: Tensor, part: Part) -> Tensor:
-        """The selection metric of averaged probabilities."""
-        return self._scores(self._logits(votes), self.parts[part])[self.metric]
+        """The selection metric of averaged probabilities, also of a task with scores of its own."""
+        logits, index = self._logits(votes), self.parts[part]
+        if type(self).scores is NodeClassification.scores:
+            return self._scores(logits, index)[self.metric]
+        outputs = logits.new_zeros(len(self.labels), self.outputs)
+        outputs[index] = logits
+        return self.scores((outputs,), part)[self.metric]
 
     def blend(self, outputs: Sequence[tuple[Tensor, ...]], weights: Sequence[float]) -> tuple[Tensor, ...]:
         """Logits of the weighted mean of the probabilities."""
