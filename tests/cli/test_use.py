@@ -197,7 +197,7 @@ def test_a_model_that_is_damaged_or_of_another_run_is_named(copy: Path, recommen
     for content in (whole[:-100], damaged, (recommended / "model.safetensors").read_bytes()):
         file.write_bytes(content)
         words = refused("predict", copy)
-        assert "a model must be as its run wrote it" in words
+        assert "must be as the run wrote it" in words
         assert f"but got '{file}'" in words
     file.unlink()
     assert f"but got nothing at '{file}'" in refused("predict", copy)

@@ -90,6 +90,14 @@ def test_the_tolerance_is_half_a_standard_error_of_a_share(race):
     assert tolerance(race.board, race.field) == pytest.approx(0.5 * math.sqrt(0.8 * 0.2 / size))
 
 
+def test_the_tolerance_of_a_share_that_should_be_low_is_the_same(race):
+    race.board = Board(-1)
+    race.add(0.2)
+    assert tolerance(race.board, race.field) == pytest.approx(
+        0.5 * math.sqrt(0.2 * 0.8 / race.field.problem.task.size("val"))
+    )
+
+
 def test_sizes_are_sparse_products(race):
     numbers = [race.add(0.5, metagraph) for metagraph in (LARGE, SMALL, NOTHING)]
     assert [size_of(race.board.entries[n]) for n in numbers] == [2, 1, 0]

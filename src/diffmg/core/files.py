@@ -74,3 +74,12 @@ def cannot_write(path: Path, error: OSError) -> DiffmgError:
     return DiffmgError(
         f"could not write {str(path)!r}: {error.strerror or error}; free some space, or choose a place you may write to"
     )
+
+
+def check_unchanged(path: Path, expected: str) -> None:
+    """Raise unless a file of a run is as the run wrote it."""
+    if digest_of(path) != expected:
+        raise DiffmgError(
+            f"a file of a run must be as the run wrote it (sha256 {expected[:16]}...), but got {str(path)!r} with "
+            f"{digest_of(path)[:16]}...; it was changed or damaged: fit again, or `diffmg repeat` the run"
+        )

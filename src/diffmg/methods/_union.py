@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
@@ -25,7 +25,7 @@ class UnionSpace:
     def seeds(self) -> Sequence[Candidate]:
         """Those of the main space and of the others by turns, then the last ones."""
         others, last = (chain(*(s.seeds() for s in some.values())) for some in (self.others, self.last))
-        return [c for c in (*chain(*zip_longest(self.main.seeds(), others)), *last) if c is not None]
+        return [*by_turns(self.main.seeds(), others), *last]
 
     def draw(self, rng: random.Random) -> Candidate:
         """From the main space, or from one of the others."""
@@ -50,3 +50,8 @@ class UnionSpace:
     def _space(self, candidate: Candidate) -> CandidateSpace:
         name = candidate.method.name
         return self.others.get(name) or self.last.get(name) or self.main
+
+
+def by_turns(*several: Iterable[Candidate]) -> list[Candidate]:
+    """The first of each, the second of each, and so on."""
+    return [c for c in chain(*zip_longest(*several)) if c is not None]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain, zip_longest
 from typing import Any
 
 from diffmg.core import EMPTY, MetaGraph, Operation, SearchSpace, Settings, compile_program
 from diffmg.core.candidate import Candidate, Genes
 from diffmg.methods._plain_rivals import LINEAR, alternating
 from diffmg.methods._promising import Route, metagraphs_of, promising_routes
+from diffmg.methods._union import by_turns
 from diffmg.methods.given import Given
 from diffmg.tasks.problem import Problem
 
@@ -100,7 +100,7 @@ class WideSpace:
             alone = (MetaGraph.features_only(targets[0]),)
             return [*self._with({}, *self._promising()), *self._with(fused, *every), *self._with({}, alone)]
         promising = [c for settings in ({}, LINEAR) for c in self._with(settings, *self._promising())]
-        return [*_by_turns(self._chains(*targets), promising), *self._with({"links": "mean"}, *every)]
+        return [*by_turns(self._chains(*targets), promising), *self._with({"links": "mean"}, *every)]
 
     def _chains(self, user: str, item: str) -> list[Candidate]:
         """LightGCN's sums over the relations between the two ends, of two sizes."""
@@ -200,10 +200,6 @@ class WideSpace:
         if len(others) >= max(self.operations):
             others.remove(rng.choice(others))
         return [*others, one]
-
-
-def _by_turns(*several: Sequence[Candidate]) -> list[Candidate]:
-    return [c for c in chain(*zip_longest(*several)) if c is not None]
 
 
 def _drawn(space: SearchSpace, most: int, rng: random.Random) -> MetaGraph:

@@ -49,7 +49,7 @@ def complete_candidates(board: Board, field: Field) -> list[int]:
 
 def tolerance(board: Board, field: Field) -> float:
     """Half a standard error of the best score on the task's own validation part."""
-    return TOLERANCE * standard_error(board.sign * board.best(), field.problem.task)
+    return TOLERANCE * standard_error(board.best(), field.problem.task)
 
 
 def standard_error(score: float, task: Task) -> float:

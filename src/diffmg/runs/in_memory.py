@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from diffmg.core import DiffmgError, MetaGraph, Run, read_history
-from diffmg.core.files import digest_of
+from diffmg.core import MetaGraph, Run, read_history
+from diffmg.core.files import check_unchanged
 from diffmg.core.run import TRIED
 from diffmg.runs.folder import SINGLE, RunFolder
 from diffmg.runs.model import Model
@@ -68,9 +68,5 @@ def _unchanged(file: Path, run: Run) -> Path | None:
     """A file of a run folder, None if it is not there; raises unless it is as the run wrote it."""
     if not file.exists():
         return None
-    if digest_of(file) != run.files.get(file.name):
-        raise DiffmgError(
-            f"a file of a run must be as the run wrote it, but got {str(file)!r}, which was changed or damaged; "
-            "fit again, or `diffmg repeat` the run"
-        )
+    check_unchanged(file, run.files.get(file.name, ""))
     return file

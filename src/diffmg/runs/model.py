@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from diffmg.core import TASKS, DiffmgError, MetaGraph, MethodSpec, Part, Settings, Source, Task, read_run
 from diffmg.core.codec import check_format, from_plain, to_plain
-from diffmg.core.files import digest_of
+from diffmg.core.files import check_unchanged, digest_of
 from diffmg.core.run import Data
 from diffmg.runs.provenance import data_of, differences
 from diffmg.runs.sources import open_problem
@@ -205,11 +205,8 @@ def _model_file(path: Path) -> Path:
             f"a model must be a run folder that came as far as one, or a model file, but got nothing at {str(file)!r}; "
             "an unfinished run goes on with `diffmg resume`"
         )
-    if expected is not None and digest_of(file) != expected:
-        raise DiffmgError(
-            f"a model must be as its run wrote it (sha256 {expected[:16]}...), but got {str(file)!r} with "
-            f"{digest_of(file)[:16]}...; it was changed or damaged: fit again, or `diffmg repeat` the run"
-        )
+    if expected is not None:
+        check_unchanged(file, expected)
     return file
 
 
