@@ -12,8 +12,8 @@ import torch
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 from diffmg.graph.network import HeteroGraph
+from diffmg.tables.building import build_network
 from diffmg.tables.description import Description, NodeTable, RelationTable
-from diffmg.tables.network import build_network
 from diffmg.tables.reading import GUESSED, as_table
 
 WROTE = Relation("author", "wrote", "paper")

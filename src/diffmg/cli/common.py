@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from diffmg.core import DiffmgError, Run, Source
+from diffmg.core import DiffmgError, Predictions, Run, Source
+from diffmg.core.options import check_names
 
 if TYPE_CHECKING:
     from diffmg.training.job import Epoch, Job
@@ -31,6 +32,12 @@ Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help="What to predict from a database.")]
 AsOf = Annotated[list[str] | None, option("--as-of", metavar="COLUMN=TIME", help="Read only rows before a time.")]
+TASK = "A table of predictions (entity, moment, label): a file, a table of the database, or a SELECT."
+TaskTable = Annotated[str | None, option("--task", metavar="TABLE", help=TASK)]
+Label = Annotated[str | None, option("--label", help="Its column to predict.", show_default="the only one left")]
+Metric = Annotated[str | None, option("--metric", help="The score that chooses.", show_default="by the label")]
+BY = "What else to know of --task: entity, time, split (columns), validation, test (dates), history, horizon, kind."
+By = Annotated[list[str] | None, option("--by", metavar=PAIR, help=BY)]
 OnUnknown = Annotated[str | None, option("--on-unknown", help="Unknown ids: error or drop.", show_default="error")]
 DataRoot = Annotated[Path | None, option("--data-root", help="Where files lie; else DIFFMG_DATA, then a cache.")]
 DataSeed = Annotated[int, typer.Option("--data-seed", help="Seed that draws made data.")]
@@ -64,10 +71,29 @@ def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
     return pairs
 
 
-def source(name: str, target: str | None, as_of: list[str] | None, on_unknown: str | None, seed: int = 0) -> Source:
+def source(
+    name: str,
+    target: str | None,
+    as_of: list[str] | None,
+    on_unknown: str | None,
+    seed: int = 0,
+    predictions: Predictions | None = None,
+) -> Source:
     """The data source given by the options."""
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
-    return Source(name, seed, target, times, on_unknown)
+    return Source(name, seed, target, times, on_unknown, predictions)
+
+
+def predictions(table: str | None, roles: Iterable[str] | None, **columns: str | None) -> Predictions | None:
+    """The table of predictions given by the options; `roles` are KEY=VALUE."""
+    given = {key: str(value) for key, value in parse_pairs(roles).items()}
+    given |= {name: value for name, value in columns.items() if value is not None}
+    if table is None:
+        if given:
+            raise DiffmgError(f"{', '.join(given)} are for a table of predictions, but got no --task")
+        return None
+    check_names(given, Predictions, "option of --by:")
+    return Predictions(table, **given)
 
 
 def method_options(option: list[str] | None, **short: int | None) -> dict[str, Any]:

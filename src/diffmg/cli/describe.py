@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 def describe(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A database, or a description (.toml).")],
     target: common.Target = None,
+    task: common.TaskTable = None,
+    label: common.Label = None,
+    metric: common.Metric = None,
+    by: common.By = None,
     as_of: common.AsOf = None,
     out: Annotated[Path | None, common.option("--out", help="TOML file to write, to be edited.")] = None,
 ) -> None:
@@ -27,7 +31,8 @@ def describe(
     from diffmg.runs.sources import describe as make_description
     from diffmg.tables import write_description
 
-    description = make_description(common.source(data, target, as_of, None))
+    asked = common.predictions(task, by, label=label, metric=metric)
+    description = make_description(common.source(data, target, as_of, None, predictions=asked))
     show_description(description)
     if out is not None:
         write_description(out, _relative_to(description, out.parent))

@@ -52,6 +52,10 @@ def fit(
     on: On = "here",
     repeats: Repeats = 1,
     target: common.Target = None,
+    task: common.TaskTable = None,
+    label: common.Label = None,
+    metric: common.Metric = None,
+    by: common.By = None,
     as_of: common.AsOf = None,
     on_unknown: common.OnUnknown = None,
     data_root: common.DataRoot = None,
@@ -61,7 +65,8 @@ def fit(
     """Fit: race candidates within a budget (or run one method), score what is chosen, and write a run folder."""
     from diffmg.runs.sources import make_plan
 
-    source = common.source(name, target, as_of, on_unknown, data_seed)
+    asked = common.predictions(task, by, label=label, metric=metric)
+    source = common.source(name, target, as_of, on_unknown, data_seed, asked)
     plan = make_plan(
         source,
         _given(source, metagraph, method) or method,

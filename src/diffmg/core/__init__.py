@@ -5,7 +5,7 @@ from diffmg.core.errors import DiffmgError, MissingDataError, unknown
 from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph, MetaPath, Operation
 from diffmg.core.method import METHODS, Method, MethodSpec
 from diffmg.core.options import Bounds, Checked, Count, Fraction, NotNegative, Positive, Share
-from diffmg.core.plan import Plan, Source
+from diffmg.core.plan import Plan, Predictions, Source
 from diffmg.core.program import Program, compile_program
 from diffmg.core.registry import Registry
 from diffmg.core.run import Run, read_history, read_metagraphs, read_run
@@ -18,7 +18,7 @@ from diffmg.core.task import PARTS, TASKS, Part, Task, TaskSpec
 __all__ = [
     "EMPTY", "IDENTITY", "METHODS", "PARTS", "TASKS", "Bounds", "Checked", "Count",
     "DiffmgError", "Engine", "Fraction", "Link", "MetaGraph", "MetaPath", "Method", "MethodSpec",
-    "MissingDataError", "NotNegative", "Operation", "Part", "Plan", "Positive", "Program",
+    "MissingDataError", "NotNegative", "Operation", "Part", "Plan", "Positive", "Predictions", "Program",
     "Registry", "Relation", "Run", "Schema", "SearchSpace", "Settings", "Share", "Source",
     "Task", "TaskSpec", "compile_program", "derive_seed",
     "read_history", "read_metagraphs", "read_run", "unknown",

@@ -49,6 +49,8 @@ class Method(Checked, ABC):
     """Whether its models are fitted at once by the CPU, wherever the network lies."""
     races: ClassVar[bool] = False
     """Whether it is only run as a race within a budget."""
+    timed: ClassVar[bool] = False
+    """Whether it hears along edges as they are and nothing else, so that no later row reaches a prediction."""
 
     @property
     def searches(self) -> int:
@@ -84,6 +86,12 @@ class Method(Checked, ABC):
             raise DiffmgError(
                 f"{self.name!r} serves {' or '.join(map(str, self.towers))} target types, but got a task on "
                 f"{', '.join(problem.task.target_types)}; methods that can do it: {', '.join(capable)}"
+            )
+        if problem.graph.timed and not self.timed:
+            capable = [name for name, kind in METHODS.items() if kind.timed and number in kind.towers]
+            raise DiffmgError(
+                f"{self.name!r} reads the whole network at once, later rows too, but got a network with times; "
+                f"methods that hear only what was there before: {', '.join(capable)}"
             )
 
     def is_cheap(self, problem: Problem) -> bool:  # noqa: ARG002

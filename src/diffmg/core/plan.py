@@ -20,6 +20,45 @@ DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
 
 
 @dataclass(frozen=True)
+class Predictions(Checked):
+    """What to predict from a database: a table with an entity, a moment and a label a row."""
+
+    table: str
+    """A file, a table of the database, or a SELECT."""
+    label: str | None = None
+    """Columns by their role; recognised by name and type where they are not given."""
+    entity: str | None = None
+    time: str | None = None
+    split: str | None = None
+    validation: str | None = None
+    """Where no column has the split, the first moment of validation, and of test."""
+    test: str | None = None
+    history: str | None = None
+    """Whether predictions see up to their moment (fresh), or no further than the first moment of their part (frozen);
+    where it is not given, frozen if the data end before the predictions do."""
+    horizon: str | None = None
+    """How long after its moment a label is known."""
+    kind: str | None = None
+    """The kind of task, and the metric that chooses; by the label where they are not given."""
+    metric: str | None = None
+
+    @property
+    def query(self) -> str | None:
+        """The SELECT, if it is one."""
+        return self.table if re.match(r"\s*(select|with)\s", self.table, re.IGNORECASE) else None
+
+    @property
+    def name(self) -> str:
+        """The name of the table or file; a word for a SELECT."""
+        return "predictions" if self.query else self.table
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a path."""
+        return self.query is None and re.search(r"\.(csv|tsv|txt|parquet)(\.\w+)?$", self.table.lower()) is not None
+
+
+@dataclass(frozen=True)
 class Source:
     """Where a problem is read from."""
 
@@ -33,6 +72,8 @@ class Source:
     """For a database: a time per column; only rows before it are read."""
     on_unknown: str | None = None
     """For user tables: whether edges to unknown ids are an error or dropped."""
+    predictions: Predictions | None = None
+    """For a database: a table of predictions, instead of a target."""
 
     @property
     def is_database(self) -> bool:
@@ -56,7 +97,10 @@ class Source:
 
     def located(self) -> Source:
         """The same source with an absolute path."""
-        return replace(self, name=str(Path(self.name).resolve())) if self.is_file else self
+        found = replace(self, name=str(Path(self.name).resolve())) if self.is_file else self
+        if self.predictions is None or not self.predictions.is_file:
+            return found
+        return replace(found, predictions=replace(self.predictions, table=str(Path(self.predictions.table).resolve())))
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ def graph_digests(graph: HeteroGraph) -> dict[str, str]:
     canonical = graph.permuted(orders)
     kinds = f"{len(graph.schema.node_types)} node types, {len(graph.schema.relations)} relations"
     found = {"schema": f"{kinds} #{fingerprint(canonical.schema)}"}
+    if graph.timed:
+        found["timed types"] = ", ".join(sorted(graph.timed))
     for node_type, count in graph.num_nodes.items():
         found[f"nodes of {node_type}"] = f"{count} nodes #{fingerprint(_as_int64(canonical.ids_of(node_type)))}"
         found[f"features of {node_type}"] = _features(canonical.features.get(node_type))

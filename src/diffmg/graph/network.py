@@ -63,6 +63,8 @@ class HeteroGraph:
     """Per type read from tables, how its columns became features: plain values, fitted once and saved with a model."""
     engine: Engine = field(default_factory=Engine)
     """How products are computed."""
+    timed: frozenset[str] = frozenset()
+    """Types whose rows have a time: they have no learned vectors, and what a node hears is averaged by what it sees."""
 
     @classmethod
     def build(
@@ -74,12 +76,14 @@ class HeteroGraph:
         weights: Mapping[W, ArrayLike] | None = None,
         ids: Mapping[str, ArrayLike] | None = None,
         reverse: bool | Collection[RelationLike] = False,
+        timed: Collection[str] = (),
     ) -> HeteroGraph:
         """Build from edge lists, checking everything.
 
         `edges` maps (source, name, target) to two rows of node numbers: sources and targets. Edges given twice
         count once, or add up where `weights` are given. `reverse` adds `rev_NAME` for each relation (or for these)
-        whose reverse is not given (a symmetric relation within one type is its own reverse).
+        whose reverse is not given (a symmetric relation within one type is its own reverse). `timed` names the types
+        whose rows have a time; that all edges go forward in time is the caller's part.
         """
         num_nodes = checked_counts(num_nodes)
         relations = {checked_relation(r): e for r, e in edges.items()}
@@ -97,13 +101,15 @@ class HeteroGraph:
             wanted = adjacency if reverse is True else [schema.check_relation(checked_relation(r)) for r in reverse]
             adjacency |= _reverses(adjacency, wanted)
             schema = Schema(schema.node_types, tuple(adjacency))
+        aggregate: Aggregate = "mean" if timed else "paper"
         return cls(
             schema,
             num_nodes,
             adjacency,
-            {r: propagation_of(r, a) for r, a in adjacency.items()},
+            {r: propagation_of(r, a, aggregate) for r, a in adjacency.items()},
             checked_features(features or {}, schema, num_nodes),
             checked_ids(ids or {}, schema, num_nodes),
+            timed=_checked_timed(timed, schema, features or {}),
         )
 
     @classmethod
@@ -164,7 +170,14 @@ class HeteroGraph:
 
     def aggregated(self, aggregate: Aggregate, *, self_loops: bool) -> HeteroGraph:
         """The same network with messages of neighbours normalised in another way; made once and kept."""
-        if (aggregate, self_loops) == ("paper", True):
+        if self.timed and aggregate == "paper":
+            aggregate = "mean"
+        if self.timed and aggregate == "symmetric":
+            raise DiffmgError(
+                f"rows with a time average what they see, but got aggregate={aggregate!r}, which counts what others "
+                "will see later; use 'mean' or 'sum'"
+            )
+        if (aggregate, self_loops) == ("mean" if self.timed else "paper", True):
             return self
         kept = _AGGREGATED.setdefault(self, {})
         if (aggregate, self_loops) not in kept:
@@ -186,7 +199,7 @@ class HeteroGraph:
         permuted = replace(
             self,
             adjacency=adjacency,
-            propagation={r: propagation_of(r, matrix) for r, matrix in adjacency.items()},
+            propagation={r: propagation_of(r, m, "mean" if self.timed else "paper") for r, m in adjacency.items()},
             features={t: _rows(x, orders.get(t)) for t, x in self.features.items()},
             ids={**self.ids, **{t: self.ids_of(t)[order] for t, order in orders.items()}},
         )
@@ -286,6 +299,14 @@ def _adjacency(
     if weights is None:
         matrix.data[:] = 1.0
     return matrix
+
+
+def _checked_timed(timed: Collection[str], schema: Schema, features: Mapping[str, Any]) -> frozenset[str]:
+    """Rows with a time come and go, so they need features."""
+    for node_type in timed:
+        if schema.check_type(node_type) not in features:
+            raise DiffmgError(f"rows with a time need features, but got none for {node_type!r}; give a constant one")
+    return frozenset(timed)
 
 
 def _permuted(

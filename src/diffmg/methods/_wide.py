@@ -51,6 +51,8 @@ PAIRS: Values = {
     "counts": (*[False] * 8, True),
 }
 OPERATIONS = (1, 1, 2, 3)
+MOST_RELATIONS = 30
+"""Relations up to which a meta graph of all of them is worth its time."""
 DEPTHS = {1: 3, 2: 5, 3: 5, 4: 3}
 """How often a depth is drawn, relative to the others; 1 for those that are not here."""
 REDRAWN = 0.5
@@ -81,7 +83,10 @@ class WideSpace:
         """The space of a problem; a setting that differs from its default was chosen by the user, and is not varied."""
         graph, types = problem.graph, problem.task.target_types
         values = {**COMMON, **(LABELS if len(types) == 1 else PAIRS)}
-        if graph.features:
+        if graph.timed:
+            values["aggregate"] = ("paper", "paper", "sum")
+            values.pop("label_inputs", None)
+        if set(graph.features) - graph.timed:
             values["vectors"] = (False, False, False, True)
         if problem.task.known_labels() is None:
             values.pop("label_inputs", None)
@@ -93,7 +98,8 @@ class WideSpace:
     def seeds(self) -> Sequence[Candidate]:
         """Rivals as meta graphs; promising paths, alone and together; everything, averaged, at two depths."""
         targets = [space.target for space in self.targets[0]]
-        depths = sorted({min(2, self.depth), min(4, self.depth)})
+        few = len(self.targets[0][0].schema.relations) <= MOST_RELATIONS
+        depths = sorted({min(2, self.depth), min(4, self.depth)}) if few else []
         every = [tuple(space.everything() for space in self.targets[k - 1]) for k in depths]
         if len(targets) == 1:
             fused = {"links": "mean", "states": "concat"}

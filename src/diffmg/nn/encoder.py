@@ -52,7 +52,7 @@ class Encoder(nn.Module):
         """Inputs of the maps beside the projections: learned vectors of types with features, counts of neighbours."""
         found = {}
         for number, node_type in enumerate(self.node_types):
-            if self.settings.vectors and node_type in graph.features:
+            if self.settings.vectors and node_type in graph.features and node_type not in graph.timed:
                 found[f"vectors_{number}"] = graph.num_nodes[node_type]
             if self.settings.counts and graph.schema.into(node_type):
                 found[f"counts_{number}"] = len(graph.schema.into(node_type))

@@ -55,15 +55,30 @@ def describe(source: Source) -> Description:
         description = read_description(Path(source.name))
     else:
         from diffmg.tables.database import describe_database
+        from diffmg.tables.predictions import describe_predictions
 
+        if source.predictions is not None:
+            _check_one_question(source)
+            return _with_unknown(describe_predictions(source.name, source.predictions), source)
         if not source.target:
             raise DiffmgError(
-                f"a database needs a target TABLE.COLUMN to predict, but got none for {source.name!r}; use --target"
+                f"a database needs a target TABLE.COLUMN to predict, or a table of predictions, but got none for "
+                f"{source.name!r}; use --target or --task"
             )
         description = describe_database(source.name, source.target, as_of=source.as_of or None)
+    return _with_unknown(description, source)
+
+
+def _with_unknown(description: Description, source: Source) -> Description:
     if source.on_unknown is None:
         return description
     return replace(description, on_unknown=source.on_unknown)  # type: ignore[arg-type]  # checked by the description
+
+
+def _check_one_question(source: Source) -> None:
+    if source.target or source.as_of:
+        given = {"target": source.target, "as_of": dict(source.as_of)}
+        raise DiffmgError(f"a table of predictions has its own label and moments, but got {given} too; leave them out")
 
 
 def published_for(source: Source | str) -> Published | None:

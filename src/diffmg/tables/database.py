@@ -14,7 +14,18 @@ from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.leakage import held_back
-from diffmg.tables.rows import Tables, Times, has_rows, kind_of, read_rows, select_rows, split_name, times_of
+from diffmg.tables.reading import is_file_name
+from diffmg.tables.rows import (
+    Tables,
+    Times,
+    has_rows,
+    kind_of,
+    read_query,
+    read_rows,
+    select_rows,
+    split_name,
+    times_of,
+)
 from diffmg.tasks.node_classification import ClassificationSpec
 
 if TYPE_CHECKING:
@@ -44,7 +55,7 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
         times = times_of(as_of or {}, tables)
         if not has_rows(connection, tables[name], (), times.get(name, {})):
             raise _no_rows(name, times)
-        tables = linked_to(name, _with_rows(connection, tables, times))
+        tables = linked_to(name, with_rows(connection, tables, times))
     relations = relations_of(tables, name)
     if not relations:
         raise DiffmgError(
@@ -62,7 +73,7 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
 
 
 def read_database(description: Description) -> dict[str, pa.Table]:
-    """Read the tables that a description names, rows sorted by id."""
+    """Read the tables that a description names, rows sorted by id; those that are files beside it are left out."""
     if description.database is None:
         raise DiffmgError("a description must name its database to be read from it, but got database=None")
     with connected(description.database) as connection:
@@ -70,11 +81,14 @@ def read_database(description: Description) -> dict[str, pa.Table]:
         times = times_of(description.as_of, tables)
         read = {}
         for name in description.tables:
-            if name not in tables:
+            if description.query_of(name) is not None:
+                read[name] = read_query(connection, str(description.query_of(name)))
+            elif name in tables:
+                read[name] = _read(connection, name, description, tables, times.get(name, {}))
+            elif not is_file_name(name):
                 raise unknown("table of the database:", name, tables)
-            read[name] = _read(connection, name, description, tables, times.get(name, {}))
     for name in description.task.columns(description) if description.task else ():
-        if not read[name].num_rows:
+        if name in read and not read[name].num_rows:
             raise _no_rows(name, times)
     return read
 
@@ -115,12 +129,12 @@ def relations_of(tables: Tables, target: str) -> dict[str, RelationTable]:
 def _drafts(tables: Tables, target: str) -> Iterator[tuple[str, str, RelationTable]]:
     """A short and a long name for each relation."""
     for name, table in tables.items():
-        ends = [(key.table, *_columns(key, tables)) for key in table.foreign]
+        ends = [(key.table, *columns_of(key, tables)) for key in table.foreign]
         if _is_link(table, tables, target):
             yield name, name, RelationTable(name, ends[0], ends[1])
             continue
         for key, end in zip(table.foreign, ends, strict=True):
-            short = _short(key)
+            short = short_name(key)
             yield short, f"{name}_{short}", RelationTable(name, (name, *_id(table, tables)), end)
 
 
@@ -142,7 +156,7 @@ def _id(table: DatabaseTable, tables: Tables) -> tuple[str, ...]:
     return referred[0] if referred else (ROW_NUMBER,)
 
 
-def _columns(key: ForeignKey, tables: Tables) -> list[str]:
+def columns_of(key: ForeignKey, tables: Tables) -> list[str]:
     """The columns with the id of the referenced row; joined through the key if it refers to other columns."""
     ids = _id(tables[key.table], tables)
     own = dict(zip(key.refers, key.columns, strict=True))
@@ -151,7 +165,7 @@ def _columns(key: ForeignKey, tables: Tables) -> list[str]:
     return [f"{','.join(key.columns)}.{c}" for c in ids]
 
 
-def _short(key: ForeignKey) -> str:
+def short_name(key: ForeignKey) -> str:
     """Short relation name: `customer` for `customer_id`; the table's name for keys of several columns."""
     if len(key.columns) > 1:
         return key.table
@@ -180,7 +194,7 @@ def _target(target: str, tables: Tables) -> tuple[str, str]:
     return name, label
 
 
-def _with_rows(connection: Connection, tables: Tables, times: Mapping[str, Times]) -> Tables:
+def with_rows(connection: Connection, tables: Tables, times: Mapping[str, Times]) -> Tables:
     """Tables with rows, and their foreign keys that are not always NULL: a relation needs an edge."""
     filled = {n: t for n, t in tables.items() if has_rows(connection, t, (), times.get(n, {}))}
     for name, table in filled.items():

@@ -1,6 +1,6 @@
 """The description of a network in tables: a frozen value, and its TOML format."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -11,8 +11,11 @@ from diffmg.core.files import write_text
 from diffmg.core.options import check_names
 from diffmg.tables.connecting import without_password
 from diffmg.tables.encoding import Encode
+from diffmg.tables.windows import Moments, WindowTable
 
 FORMAT = 1
+PARTS = ("nodes", "relations", "task", "moments", "windows")
+"""Fields of a description that are tables of their own."""
 OnUnknown = Literal["error", "drop"]
 
 
@@ -28,6 +31,10 @@ class NodeTable(Checked):
     """Columns that become features; by default all but ids, keys, labels and splits."""
     encode: Encode = "by_type"
     """How columns become features: each by its type, or numbers unchanged, as a dense or sparse matrix."""
+    time: str | None = None
+    """In a timed network, the column with the time from which a row is known."""
+    time_of: tuple[str, ...] = ()
+    """In a timed network, relations to the rows whose time it inherits, the latest of them: undated children."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +72,44 @@ class Description(Checked):
     encoding: str = "utf8"
     as_of: Mapping[str, str] = field(default_factory=dict)
     """Maps `TABLE.COLUMN` of a database to a time: only rows before it are read."""
+    moments: Moments | None = None
+    """The predictions of a timed task; None if nothing is timed."""
+    windows: Mapping[str, WindowTable] = field(default_factory=dict)
+    """Relations by time."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_times()
         for name, relation in self.relations.items():
             for end in (relation.source[0], relation.target[0]):
                 if end not in self.nodes:
                     raise unknown(f"node type in relation {name!r}:", end, self.nodes)
         if self.task is not None:
             self.task.check(self)
+
+    def _check_times(self) -> None:
+        """A timed network says when its rows are known and its predictions made; others have neither."""
+        timed = [t for t, node in self.nodes.items() if node.time or node.time_of]
+        if self.moments is None:
+            if timed or self.windows:
+                raise DiffmgError(
+                    f"times and windows are for a timed task, but got {timed or [*self.windows]} without [moments]"
+                )
+            return
+        self.table_of(self.moments.target)
+        if self.moments.target in timed:
+            raise DiffmgError(f"predictions have a moment and no time, but got both for {self.moments.target!r}")
+        for name, window in self.windows.items():
+            for end in (window.source[0], window.target[0]):
+                self.table_of(end)
+            if window.source[0] not in timed or window.target[0] not in (*timed, self.moments.target):
+                raise DiffmgError(
+                    f"windows join rows that have a time, but got {window.source[0]!r} and {window.target[0]!r} "
+                    f"in window {name!r}; rows with a time: {timed}"
+                )
+        for t in timed:
+            for relation in self.nodes[t].time_of:
+                self.relation_table(relation)
 
     def table_of(self, node_type: str) -> str | None:
         """The table of a node type; None if its nodes are the ids that occur in relations."""
@@ -90,17 +126,39 @@ class Description(Checked):
     def columns_in_use(self, table: str) -> set[str]:
         """Columns of a table used as ids, named features, or for edges."""
         own = {c for n in self.nodes.values() if n.table == table for c in (*n.id, *(n.features or ()))}
-        return own | self._edge_columns(table)
+        return own | self._edge_columns(table) | self._time_columns(table)
 
     def keys_of(self, table: str) -> set[str]:
         """Columns of a table that are ids, keys, weights, labels, ratings or splits, so not features."""
         ids = {c for n in self.nodes.values() if n.table == table for c in n.id}
         for_task = {} if self.task is None else self.task.columns(self)
-        return ids | self._edge_columns(table) | for_task.get(table, set())
+        return ids | self._edge_columns(table) | self._time_columns(table) | for_task.get(table, set())
+
+    def query_of(self, table: str) -> str | None:
+        """The SELECT that gives a table; None for a table or file of this name."""
+        if self.moments is None or self.nodes[self.moments.target].table != table:
+            return None
+        return self.moments.query
+
+    def features_of(self, node_type: str, columns: Sequence[str]) -> list[str]:
+        """Which of a table's columns become features of a type."""
+        node = self.nodes[node_type]
+        if node.features is not None:
+            return [*node.features]
+        keys = {*(node.id or columns[:1]), *self.keys_of(node.table or "")}
+        return [name for name in columns if name not in keys]
 
     def _edge_columns(self, table: str) -> set[str]:
         relations = [r for r in self.relations.values() if r.table == table]
         return {c for r in relations for c in (*r.source[1:], *r.target[1:], r.weight) if c is not None}
+
+    def _time_columns(self, table: str) -> set[str]:
+        """Columns with times, and keys of windows."""
+        of = {t for t, n in self.nodes.items() if n.table == table}
+        ends = [end for w in self.windows.values() for end in (w.source, w.target)]
+        moments = {self.moments.column} if self.moments is not None and self.moments.target in of else set()
+        times = {time for t in of if (time := self.nodes[t].time) is not None}
+        return {c for end in ends if end[0] in of for c in end[1:]} | times | moments
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -124,10 +182,15 @@ def description_from_dict(data: Mapping[str, Any]) -> Description:
     if not isinstance(given.get("as_of", {}), dict):
         raise DiffmgError(f"`as_of` must be a table of 'TABLE.COLUMN' = 'TIME', but got {given['as_of']!r}")
     nodes, relations, task = given.pop("nodes"), given.pop("relations"), given.pop("task", None)
+    windows, moments = given.pop("windows", {}), given.pop("moments", None)
+    if not isinstance(windows, dict):
+        raise DiffmgError(f"relations by time are tables [windows.NAME], but got {windows!r}")
     return Description(
         {name: from_plain(NodeTable, _with_table(n), f"[nodes.{name}]") for name, n in nodes.items()},
         {name: from_plain(RelationTable, _with_table(r), f"[relations.{name}]") for name, r in relations.items()},
         None if task is None else _task(task),
+        windows={name: from_plain(WindowTable, w, f"[windows.{name}]") for name, w in windows.items()},
+        moments=None if moments is None else from_plain(Moments, moments, "[moments]"),
         **given,
     )
 
@@ -139,6 +202,10 @@ def description_to_dict(description: Description) -> dict[str, Any]:
         parts = {name: _plain(part) for name, part in getattr(description, kind).items()}
         table = "table" if description.database else "file"
         plain[kind] = {n: {table if k == "table" else k: v for k, v in part.items()} for n, part in parts.items()}
+    if description.moments is not None:
+        plain["moments"] = _plain(description.moments)
+    if description.windows:
+        plain["windows"] = {name: _plain(window) for name, window in description.windows.items()}
     if description.database is not None:
         plain["database"] = without_password(description.database)
     if description.task is not None:
@@ -177,7 +244,11 @@ def _plain(part: Any) -> dict[str, Any]:
     for f in fields(part):
         value = getattr(part, f.name)
         default = f.default_factory() if f.default_factory is not MISSING else f.default
-        if f.name not in ("nodes", "relations", "task") and value != default and value is not None:
+        if (
+            f.name not in ("nodes", "relations", "task", "moments", "windows")
+            and value != default
+            and value is not None
+        ):
             one = isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], str)
             plain[f.name] = value[0] if one else to_plain(value)
     return plain

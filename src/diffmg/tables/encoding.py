@@ -1,5 +1,6 @@
 """Features of a node type: its columns with their fitted encoders."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -10,10 +11,15 @@ import scipy.sparse as sp
 
 from diffmg.core import DiffmgError
 from diffmg.tables.columns import ColumnEncoder, fit_column
-from diffmg.tables.columns._base import Block, finite, is_number
+from diffmg.tables.columns._base import Block, as_text, finite, is_number
 from diffmg.tables.reading import column
 
 Encode = Literal["by_type", "dense", "sparse"]
+CODE = re.compile(
+    r"(?i:(^|_)(id|code|type|kind|status|category|class|group))$|(?<=[a-z])(Id|ID|Code|Type|Kind|Status)$"
+)
+"""Names of columns whose whole numbers stand for kinds."""
+MOST_CODES = 200
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ class FeatureEncoder:
         if encode != "by_type":
             return cls(encode, names=tuple(names))
         columns = {name: finite(table.column(name)) for name in names}
+        columns = {name: as_text(v) if is_code(name, v) else v for name, v in columns.items()}
         fitted = (FittedColumn(n, fit_column(v), 0 < v.null_count < len(v)) for n, v in columns.items())
         return cls(encode, tuple(fitted))
 
@@ -80,6 +87,13 @@ class FeatureEncoder:
             also = " (which is a feature too)" if used else ""
             notes.append(f"{what}.{fitted.name}: {fitted.encoder.note}{gaps}{also}")
         return notes
+
+
+def is_code(name: str, values: pa.ChunkedArray) -> bool:
+    """Whether whole numbers are names of kinds: by the column's name, and since few values occur again and again."""
+    if not pa.types.is_integer(values.type) or CODE.search(name) is None:
+        return False
+    return len(values.drop_null().unique()) <= min(MOST_CODES, len(values) // 5)
 
 
 def _as_number(table: pa.Table, name: str, what: str) -> Block:

@@ -8,8 +8,8 @@ import pyarrow as pa
 from diffmg.core import DiffmgError, Relation, unknown
 from diffmg.graph.checks import checked_relation
 from diffmg.graph.network import CONVERTERS, HeteroGraph
+from diffmg.tables.building import build_network
 from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
-from diffmg.tables.network import build_network
 from diffmg.tables.reading import as_table, column
 
 WEIGHT = "weight"

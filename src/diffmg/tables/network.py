@@ -1,4 +1,4 @@
-"""Builds a network from tables. Nodes are numbered by sorted id, so the order of rows does not matter."""
+"""A network as it is parsed from tables, before it becomes a `HeteroGraph`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,21 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from diffmg.core import DiffmgError, Relation, unknown
-from diffmg.core.arrow import numbers
-from diffmg.core.codec import from_plain, to_plain
+from diffmg.core import Relation
+from diffmg.core.codec import to_plain
 from diffmg.graph.network import HeteroGraph
-from diffmg.tables.description import Description, NodeTable, RelationTable
+from diffmg.tables.description import Description
 from diffmg.tables.encoding import FeatureEncoder
-from diffmg.tables.reading import column, is_guessed, key_column
+from diffmg.tables.reading import column
 
-EXAMPLES = 3
 Tables = Mapping[str, pa.Table]
-Encoders = Mapping[str, Any]
-"""Fitted encoder per node type, as plain values."""
 Ints = NDArray[np.int64]
 
 
@@ -54,6 +49,8 @@ class Network:
     found: Mapping[str, Edges]
     """Edges by relation; relations without edges are left out."""
     notes: tuple[str, ...]
+    timed: frozenset[str] = frozenset()
+    """Types whose rows have a time or a moment; relations of a timed network go one way each."""
 
     def count(self, node_type: str) -> int:
         """Number of nodes of a type."""
@@ -76,6 +73,10 @@ class Network:
         table = self.tables[self.description.relations[relation].table]
         return column(table, name, f"relation {relation!r}").take(pa.array(self.found[relation].rows))
 
+    def _is_mirrored(self, relation: str) -> bool:
+        """Whether the reverse relation is added as it is; in a timed network both directions are there already."""
+        return not self.timed and self.description.relations[relation].both
+
     def graph(self, kept: Mapping[str, NDArray[np.bool_]], notes: Sequence[str] = ()) -> HeteroGraph:
         """The network; `kept` masks the edges of some relations. Reverse relations are added as described."""
         edges = {name: e.only(kept[name]) if name in kept else e for name, e in self.found.items()}
@@ -85,161 +86,11 @@ class Network:
             self.features,
             weights={e.relation: e.weight for e in edges.values() if e.weight is not None},
             ids={t: _numpy(values) for t, values in self.ids.items()},
-            reverse=[e.relation for name, e in edges.items() if self.description.relations[name].both],
+            reverse=[e.relation for name, e in edges.items() if self._is_mirrored(name)],
+            timed=self.timed,
         )
         encoders = {t: to_plain(encoder) for t, encoder in self.encoders.items()}
         return replace(graph, notes=(*self.notes, *_repeated(graph, edges), *notes), encoders=encoders)
-
-
-@dataclass(frozen=True)
-class _Keys:
-    """Ids from one or more columns."""
-
-    values: Any
-    guessed: bool
-    """Whether the type was guessed from text, so that integers may really be strings."""
-
-    @classmethod
-    def read(cls, table: pa.Table, names: Sequence[str], what: str) -> Self:
-        """The ids in these columns of a table."""
-        return cls(key_column(table, names, what), is_guessed(table))
-
-
-_Ids = Mapping[str, _Keys]
-
-
-def build_network(
-    description: Description, tables: Tables, encoders: Encoders | None = None, *, by_id: bool = True
-) -> Network:
-    """Map all ids and encode all features; unknown ids are an error or dropped, as the description says.
-
-    `encoders`, if given, are the fitted ones of another network and used instead of fitting new ones. Nodes are
-    numbered by id or else by table row; this does not affect fitted encoders.
-    """
-    ids: dict[str, _Keys] = {}
-    rows, features, fitted, notes = {}, {}, {}, list[str]()
-    for node_type, node in description.nodes.items():
-        keys = _ids(node_type, node, tables, description)
-        order = sorted_by_id = pc.sort_indices(keys.values)
-        if node.table is not None and not by_id:
-            order = pa.array(range(len(order)), pa.int64())
-        ids[node_type] = _Keys(keys.values.take(order), keys.guessed)
-        if node.table is None:
-            continue
-        table, rows[node_type] = tables[node.table].take(order), order
-        fitted[node_type] = _encoder(node_type, description, tables[node.table].take(sorted_by_id), encoders)
-        features[node_type] = fitted[node_type].transform(table, f"nodes {node_type!r}")
-        notes += fitted[node_type].notes(table, node_type)
-    features = {t: matrix for t, matrix in features.items() if matrix is not None}
-    edges, more = _all_edges(description, tables, ids)
-    values = {t: keys.values for t, keys in ids.items()}
-    return Network(description, tables, values, rows, features, fitted, edges, (*notes, *more))
-
-
-def _encoder(node_type: str, description: Description, table: pa.Table, given: Encoders | None) -> FeatureEncoder:
-    """The encoder of a type's columns: newly fitted, or the given one."""
-    if given is not None:
-        if node_type not in given:
-            raise unknown("node type with a table, when the encoders were fitted:", node_type, given)
-        return from_plain(FeatureEncoder, given[node_type], f"encoders of {node_type!r}")
-    node = description.nodes[node_type]
-    keys = {*(node.id or table.column_names[:1]), *description.keys_of(node.table or "")}
-    names = [name for name in table.column_names if name not in keys] if node.features is None else node.features
-    for name in names:
-        column(table, name, f"nodes {node_type!r}")
-    return FeatureEncoder.fit(table, names, node.encode)
-
-
-def _all_edges(description: Description, tables: Tables, ids: _Ids) -> tuple[dict[str, Edges], list[str]]:
-    edges, notes = {}, []
-    for name, relation in description.relations.items():
-        found, more = _edges(name, relation, tables[relation.table], ids, description.on_unknown == "drop")
-        notes += more
-        if len(found.rows):
-            edges[name] = found
-        else:
-            notes.append(f"relation {name}: no edges, left out")
-    if not edges:
-        raise DiffmgError(f"a network needs one or more relations, but got {len(edges)} with edges; {notes}")
-    return edges, notes
-
-
-def _ids(node_type: str, node: NodeTable, tables: Tables, description: Description) -> _Keys:
-    """Ids of a type: those of its table, or those that occur in relations."""
-    if node.table is not None:
-        table = tables[node.table]
-        keys = _Keys.read(table, node.id or table.column_names[:1], f"nodes {node_type!r}")
-        _check_unique(node_type, keys.values)
-        return _Keys(keys.values.combine_chunks(), keys.guessed)
-    named = [
-        _Keys.read(tables[r.table], end[1:], f"relation {name!r}")
-        for name, r in description.relations.items()
-        for end in (r.source, r.target)
-        if end[0] == node_type
-    ]
-    if not named:
-        raise DiffmgError(f"nodes {node_type!r} must have a table or be named by a relation, but got neither")
-    chunks = [c for values in _in_one_type(node_type, named) for c in values.chunks]
-    return _Keys(pc.unique(pa.chunked_array(chunks).drop_null()), all(keys.guessed for keys in named))
-
-
-def _check_unique(node_type: str, values: pa.ChunkedArray) -> None:
-    if values.null_count:
-        raise DiffmgError(f"every {node_type!r} node needs an id, but got {values.null_count} rows without one")
-    counts = pc.value_counts(values)
-    double = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
-    if len(double):
-        some = double[:EXAMPLES].to_pylist()
-        raise DiffmgError(f"ids of {node_type!r} must be unique, but got {len(double)} more than once, such as {some}")
-
-
-def _edges(name: str, relation: RelationTable, table: pa.Table, ids: _Ids, drop: bool) -> tuple[Edges, list[str]]:
-    source, notes = _node_numbers(name, relation.source, table, ids, drop)
-    target, more = _node_numbers(name, relation.target, table, ids, drop)
-    rows = np.flatnonzero((source >= 0) & (target >= 0))
-    weight = None
-    if relation.weight is not None:
-        weight = numbers(column(table, relation.weight, f"relation {name!r}"), f"weights of relation {name!r}")[rows]
-    ends = Relation(relation.source[0], relation.name or name, relation.target[0])
-    found = Edges(ends, np.stack([source[rows], target[rows]]), weight, rows)
-    if weight is not None:  # sorted, so that sums of the weights of repeated edges do not depend on the order of rows
-        found = found.only(np.lexsort((weight, *found.index[::-1])))
-    return found, notes + more
-
-
-def _node_numbers(name: str, end: Sequence[str], table: pa.Table, ids: _Ids, drop: bool) -> tuple[Ints, list[str]]:
-    """The node number for each row, or -1 for missing and unknown ids."""
-    node_type, *columns = end
-    given = _Keys.read(table, columns, f"relation {name!r}")
-    known, values = _in_one_type(f"{node_type} in relation {name!r}", [ids[node_type], given])
-    found = pc.index_in(values, value_set=known)
-    notes = []
-    if found.null_count > values.null_count:
-        bad = values.filter(found.is_null()).drop_null()
-        some = sorted(pc.unique(bad).to_pylist())[:EXAMPLES]
-        if not drop:
-            raise DiffmgError(
-                f"edges must lead to known nodes, but got {len(bad)} rows of relation {name!r} with {node_type!r} ids "
-                f"that no node has, such as {some}; mend them, or leave them out with on_unknown = 'drop'"
-            )
-        notes.append(f"relation {name}: {len(bad)} rows with unknown {node_type} ids left out, such as {some}")
-    if values.null_count:
-        notes.append(f"relation {name}: {values.null_count} rows that name no {node_type}, left out")
-    return found.fill_null(-1).to_numpy().astype(np.int64), notes
-
-
-def _in_one_type(what: str, columns: Sequence[_Keys]) -> list[Any]:
-    """Cast ids to one type. Integers with a guessed type become text if others are text; else all must agree."""
-    types = {c.values.type for c in columns if not pa.types.is_null(c.values.type)}
-    guessed = all(c.guessed for c in columns if c.values.type == pa.int64())
-    if guessed and types == {pa.int64(), pa.string()}:
-        types = {pa.string()}
-    if len(types) > 1:
-        raise DiffmgError(
-            f"ids of {what} must be of one type in all tables, but got {sorted(map(str, types))}; "
-            "make them all text or all whole numbers"
-        )
-    return [c.values.cast(next(iter(types), pa.null())) for c in columns]
 
 
 def _repeated(graph: HeteroGraph, edges: Mapping[str, Edges]) -> list[str]:

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from diffmg.core import DiffmgError, Source
 from diffmg.graph.network import HeteroGraph
+from diffmg.tables.building import build_network
 from diffmg.tables.description import Description, read_description
-from diffmg.tables.network import build_network
-from diffmg.tables.reading import as_table, read_table
+from diffmg.tables.reading import as_table, is_file_name, read_table
 from diffmg.tasks.problem import Problem
 
 
@@ -35,7 +35,9 @@ def read_tables(description: Description, folder: Path) -> dict[str, pa.Table]:
 
         address = description.database
         placed = description if "://" in address else replace(description, database=str(folder / address))
-        return dict(read_database(placed))
+        files = [name for name in description.tables if is_file_name(name)]
+        read = dict(read_database(placed))
+        return {name: read_table(folder / name, description.encoding) for name in files if name not in read} | read
     return {name: read_table(folder / name, description.encoding) for name in description.tables}
 
 

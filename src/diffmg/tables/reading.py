@@ -1,5 +1,6 @@
 """Reads tables from files and Arrow-compatible objects."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,11 @@ KEYS = ("string", "integer", "floating", "decimal", "boolean", "date", "timestam
 """Arrow types allowed for ids."""
 GUESSED = {b"types": b"guessed"}
 """Metadata of tables read from text, whose column types are inferred."""
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name of a table is that of a file, by its ending."""
+    return re.search(r"\.(csv|tsv|txt|parquet)(\.gz|\.bz2|\.zst)?$", name.lower()) is not None
 
 
 def read_table(path: Path | str, encoding: str = "utf8") -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -153,6 +154,22 @@ def read_rows(connection: Connection, statement: Select[Any], names: Sequence[st
     native = connection.dialect.name == "duckdb"
     arrays = _native(connection, statement) if native else _chunked(connection, statement, kinds)
     return pa.table([canonical(a, kind) for a, kind in zip(arrays, kinds, strict=True)], names=list(names))
+
+
+def read_query(connection: Connection, query: str) -> pa.Table:
+    """The result of a SELECT that the user wrote; nothing else is run."""
+    import sqlalchemy as sa
+
+    if not re.match(r"\s*(select|with)\b", query, re.IGNORECASE) or ";" in query.strip().rstrip(";"):
+        raise DiffmgError(f"a query must be one SELECT, but got {query!r}")
+    statement = sa.text(query.strip().rstrip(";"))
+    if connection.dialect.name == "duckdb":
+        found = connection.connection.driver_connection.sql(str(statement)).to_arrow_table()  # type: ignore[union-attr]
+        return pa.table([canonical(c, "any") for c in found.columns], names=found.column_names)
+    result = connection.execute(statement)
+    names, rows = list(result.keys()), result.fetchall()
+    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+    return pa.table([canonical(_joined([_array(list(c), "any")]), "any") for c in columns], names=names)
 
 
 def canonical(values: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:

@@ -50,7 +50,12 @@ class KnownLabels:
 
 
 def projections(graph: HeteroGraph, columns: int, rng: np.random.Generator) -> dict[str, Floats]:
-    """For each type with more features than `columns`, a projection to that many by truncated SVD."""
+    """For each type with more features than `columns`, a projection to that many by truncated SVD.
+
+    None where rows have a time: a projection would know later ones.
+    """
+    if graph.timed:
+        return {}
     wide = [t for t, x in graph.features.items() if x.shape[1] > columns]
     return {t: truncated_svd(_features(graph, t), columns, rng)[2] for t in wide}
 

@@ -21,13 +21,16 @@ class Move:
 
 
 def moves_into(graph: HeteroGraph) -> Mapping[str, tuple[Move, ...]]:
-    """By node type, every relation into it, and backwards every relation out of it that has no reverse."""
+    """By node type, every relation into it, and backwards every relation out of it that has no reverse.
+
+    Where rows have a time, nothing goes backwards.
+    """
     found: dict[str, list[Move]] = {t: [] for t in graph.schema.node_types}
     reverses = reverses_of(graph)
     for relation in graph.schema.relations:
         links = pattern(graph, relation).astype(np.float64)
         found[relation.target].append(Move(str(relation), relation.source, links))
-        if relation not in reverses:
+        if relation not in reverses and not graph.timed:
             found[relation.source].append(Move(f"{relation}, reversed", relation.target, sp.csr_matrix(links.T)))
     return {t: tuple(moves) for t, moves in found.items()}
 

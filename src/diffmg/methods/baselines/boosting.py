@@ -47,6 +47,7 @@ class Boosting(FittedClassifier):
     penalty: NotNegative = 0.0
     """L2 penalty on the values of leaves."""
 
+    timed = True
     summary = "gradient-boosted trees on features, counts and means of neighbours in one table"
     tunable: ClassVar = {
         "hops": (1, 2, 3, 4), "labels": (True, False), "columns": (16, 32, 64), "rounds": (50, 100, 300),

@@ -24,6 +24,7 @@ class MLP(Baseline):
 
     layers: Count = 2
 
+    timed = True
     summary = "features only: fully connected layers, no edges"
     tunable: ClassVar = {"layers": (1, 2, 3)}
 

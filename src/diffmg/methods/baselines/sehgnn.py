@@ -38,6 +38,7 @@ class SeHGNN(Baseline):
 
     hops: Count = 2
 
+    timed = True
     summary = "features averaged along all short meta paths before training, then attention (SeHGNN style)"
     tunable: ClassVar = {"hops": (1, 2, 3, 4)}
 

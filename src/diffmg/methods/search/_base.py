@@ -15,6 +15,7 @@ class MetaGraphMethod(Method):
 
     family = "search"
     has_metagraph = True
+    timed = True
 
     def check(self, problem: Problem, settings: Settings) -> None:
         """Also require a task that the settings' switches have a meaning for."""

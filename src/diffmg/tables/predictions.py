@@ -1,0 +1,211 @@
+"""Describes a database and a table of predictions (entity, moment, label) as a timed network with its task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from diffmg.core import TASKS, DiffmgError, Predictions, unknown
+from diffmg.core.codec import from_plain
+from diffmg.tables.catalogue import read_catalogue
+from diffmg.tables.connecting import connected
+from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of, short_name, with_rows
+from diffmg.tables.description import Description, NodeTable, RelationTable
+from diffmg.tables.reading import is_file_name, read_table
+from diffmg.tables.rows import Tables, read_query
+from diffmg.tables.time_columns import time_columns
+from diffmg.tables.times import is_time, row_times
+from diffmg.tables.times import moments as moments_of
+from diffmg.tables.windows import Moments, WindowTable
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+PREDICTIONS = "predictions"
+"""Node type of the predictions; the table's name where it has one."""
+LAST, WITHIN = (1, 5, 20), ("30d", "365d")
+"""Windows of a prediction: so many rows, and so many days back."""
+BETWEEN = (1, 5)
+"""Windows of other rows."""
+
+
+def describe_predictions(address: str, given: Predictions) -> Description:
+    """The tables of a database as a timed network, and a task of predictions on it.
+
+    The columns of entity, moment, label and split are recognised by name and type where they are not given. Tables with
+    a column of dates are timed, and so are undated tables that refer to them; all others are static.
+    """
+    with connected(address) as connection:
+        tables = read_catalogue(connection)
+        table = read_predictions(connection, given.table, tables)
+        tables.pop(given.table, None)
+        roles = Roles.of(given, table, tables)
+        tables = linked_to(roles.entity_table, with_rows(connection, tables, {}))
+        times = time_columns(connection, tables)
+        history = given.history or _staleness(connection, times, table.column(roles.time))
+    name = PREDICTIONS
+    while name in tables:
+        name = f"{name}_"
+    relations = relations_of(tables, roles.entity_table)
+    nodes = _timed(nodes_of(tables, roles.entity_table, frozenset()), relations, times)
+    of_entity = RelationTable(
+        given.name, (roles.entity_table, roles.entity), (name, roles.entity, roles.time), both=False
+    )
+    windows = dict(_windows(tables, nodes, roles, name))
+    split = {"validation": given.validation, "test": given.test}
+    moments = Moments(name, roles.time, **split, history=history, horizon=given.horizon, query=given.query)
+    return Description(
+        {**nodes, name: NodeTable(given.name, (roles.entity, roles.time))},
+        {**relations, _free("entity", relations): of_entity},
+        roles.task(name, table, given),
+        database=address,
+        moments=moments,
+        windows=windows,
+    )
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column of a table of predictions is what."""
+
+    entity: str
+    entity_table: str
+    time: str
+    label: str
+    split: str | None
+
+    @classmethod
+    def of(cls, given: Predictions, table: pa.Table, tables: Tables) -> Roles:
+        """Those that are given, the others by name and type."""
+        columns = table.column_names
+        for name in filter(None, (given.entity, given.time, given.label, given.split)):
+            if name not in columns:
+                raise unknown("column of the predictions:", name, columns)
+        split = given.split or next((c for c in columns if c.lower() == "split"), None)
+        dates = [c for c in columns if c not in (split, given.label, given.entity) and is_time(table.column(c))]
+        time = given.time or _only(dates, "a date", "the moment", "--time", columns)
+        entity, entity_table = _entity(given, [c for c in columns if c not in (split, time, given.label)], tables)
+        rest = [c for c in columns if c not in (split, time, entity)]
+        label = given.label or _only(rest, "a label", "the label", "--label", columns)
+        return cls(entity, entity_table, time, label, split)
+
+    def task(self, name: str, table: pa.Table, given: Predictions) -> Any:
+        """Regression where the label is a number, else classification, of two classes by ROC AUC."""
+        values = table.column(self.label)
+        kind = given.kind or ("regression" if _is_number(values) else "classification")
+        two = kind == "classification" and len(values.drop_null().unique()) == 2
+        metric = given.metric or ("roc_auc" if two else None)
+        options = {"target": name, "label": [self.label], "split": self.split, "metric": metric}
+        return from_plain(TASKS.get(kind).spec, {k: v for k, v in options.items() if v is not None}, "the task")
+
+
+def read_predictions(connection: Connection, name: str, tables: Tables) -> pa.Table:
+    """The table of predictions: a file, a table of the database, or a SELECT."""
+    if name in tables:
+        quoted = connection.dialect.identifier_preparer.quote(name)
+        return read_query(connection, f"SELECT * FROM {quoted}")
+    if is_file_name(name):
+        return read_table(Path(name))
+    if re.match(r"\s*(select|with)\b", name, re.IGNORECASE):
+        return read_query(connection, name)
+    raise DiffmgError(
+        "predictions are a file (.csv, .tsv, .parquet), a table of the database, or a SELECT, "
+        f"but got {name!r}; tables: {', '.join(tables)}"
+    )
+
+
+def _staleness(connection: Connection, times: Mapping[str, str], made: pa.ChunkedArray) -> str:
+    """Frozen where the data end before the last prediction is made."""
+    quote, ends = connection.dialect.identifier_preparer.quote, []
+    for table, column in times.items():
+        last = read_query(connection, f"SELECT max({quote(column)}) AS last FROM {quote(table)}")
+        ends.append(int(row_times(last.column("last"), f"{table}.{column}")[0]))
+    return "frozen" if ends and max(ends) < moments_of(made, "the predictions").max() else "fresh"
+
+
+def _entity(given: Predictions, columns: Sequence[str], tables: Tables) -> tuple[str, str]:
+    """The column with the entity, and the table it refers to by its name."""
+    keys = {c: t for t in tables.values() for key in t.foreign for c, t in ((key.columns[-1], tables[key.table]),)}
+    keys |= {t.primary[0]: t for t in tables.values() if len(t.primary) == 1}
+    wanted = [given.entity] if given.entity else [c for c in columns if c in keys]
+    if len(wanted) == 1 and wanted[0] in keys:
+        return wanted[0], keys[wanted[0]].name
+    raise DiffmgError(
+        "predictions name their entity by a column called as the key of its table, "
+        f"but got {wanted or list(columns)}; keys: {', '.join(sorted(keys))}; name it with --entity"
+    )
+
+
+def _timed(
+    nodes: Mapping[str, NodeTable], relations: Mapping[str, RelationTable], times: Mapping[str, str]
+) -> dict[str, NodeTable]:
+    """Node types with their times; undated rows that refer to dated ones inherit the latest of their times."""
+    found = {
+        t: replace(node, time=times[t], features=_without(node, times[t])) for t, node in nodes.items() if t in times
+    }
+    while True:
+        heirs = {
+            t: tuple(n for n, r in relations.items() if r.table == t and r.source[0] == t and r.target[0] in found)
+            for t in nodes
+            if t not in found
+        }
+        new = {t: replace(nodes[t], time_of=names) for t, names in heirs.items() if names}
+        if not new:
+            return {t: found.get(t, node) for t, node in nodes.items()}
+        found |= new
+
+
+def _without(node: NodeTable, time: str) -> tuple[str, ...] | None:
+    return None if node.features is None else tuple(name for name in node.features if name != time)
+
+
+def _windows(
+    tables: Tables, nodes: Mapping[str, NodeTable], roles: Roles, predictions: str
+) -> Iterator[tuple[str, WindowTable]]:
+    """Rows of the entity before each prediction; earlier rows that share a key with a row."""
+    dated = [t for t, node in nodes.items() if node.time or node.time_of]
+    keys = [(t, key, (t, *columns_of(key, tables))) for t in dated for key in tables[t].foreign if key.table in nodes]
+    for table, key, source in keys:
+        if key.table == roles.entity_table:
+            yield from _named(table, short_name(key), source, (predictions, roles.entity), LAST, WITHIN)
+        for _, other, target in keys:
+            if other.table == key.table:
+                names = dict.fromkeys((short_name(key), short_name(other)))
+                yield from _named(table, " for the ".join(names), source, target, BETWEEN, ())
+
+
+def _named(
+    table: str, key: str, source: tuple[str, ...], target: tuple[str, ...], last: Sequence[int], within: Sequence[str]
+) -> Iterator[tuple[str, WindowTable]]:
+    windows = [(f"last {n} of the {key}", WindowTable(source, target, last=n)) for n in last]
+    windows += [(f"last {text} of the {key}", WindowTable(source, target, within=text)) for text in within]
+    for name, window in windows:
+        yield f"{table} to {target[0]}: {name}", replace(window, name=name)
+
+
+def _only(found: Sequence[str], what: str, role: str, option: str, columns: Sequence[str]) -> str:
+    if len(found) != 1:
+        raise DiffmgError(
+            f"{role} must be the one column with {what}, but got {list(found) or 'none'} "
+            f"of {', '.join(columns)}; name it with {option}"
+        )
+    return found[0]
+
+
+def _is_number(values: pa.ChunkedArray) -> bool:
+    """Whether a label is a number rather than a class: not whole, or with many values."""
+    kind = values.type
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return len(values.drop_null().unique()) > 2
+    return bool(pa.types.is_integer(kind) and len(values.drop_null().unique()) > 20)
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,127 @@
+"""Makes a network timed: edges that go forward in time, relations by window, and totals of a prediction's history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from diffmg.core import DiffmgError, Relation
+from diffmg.tables.clock import Clock
+from diffmg.tables.columns._base import finite, is_number
+from diffmg.tables.history import History, Timed
+from diffmg.tables.keys import Keys, in_one_type
+from diffmg.tables.network import Edges, Ints, Network
+from diffmg.tables.totals import totals
+from diffmg.tables.windows import WindowTable
+
+SHOWN = 3
+"""Empty windows that a note names."""
+Ends = tuple[tuple[str, ...], tuple[str, ...]]
+"""The ends of a window: who is heard and who hears, each with the columns of the key."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What time adds to a network, and what it takes away."""
+
+    network: Network
+    """With edges that go forward in time, and those of windows."""
+    clock: Clock
+    columns: Mapping[str, pa.ChunkedArray]
+    """Further columns of the predictions: counts, recency, means and sums of their whole history."""
+
+    @classmethod
+    def of(cls, network: Network) -> Timing:
+        """Of a network whose description has [moments]."""
+        clock = Clock.of(network)
+        edges = _forward(network, clock)
+        histories = {ends: _history(network, clock, ends) for ends in _ends(network)}
+        for name, window in network.description.windows.items():
+            history, hearing = histories[window.source, window.target]
+            found = history.edges(hearing, window.window)
+            if found.shape[1]:
+                relation = Relation(window.source[0], window.name or name, window.target[0])
+                edges[name] = Edges(relation, found, None, np.arange(found.shape[1]))
+        columns: dict[str, pa.ChunkedArray] = {}
+        for ends, (history, hearing) in histories.items():
+            if ends[1][0] == clock.target:
+                numbers = _numbers(network, ends[0][0])
+                columns |= totals(_words(ends[0]), history, hearing, clock.made, numbers)
+        lost = [name for name in network.description.windows if name not in edges]
+        notes = [*network.notes, *([_empty(lost)] if lost else [])]
+        if not any(e.relation.target == clock.target for e in edges.values()):
+            raise DiffmgError(
+                f"some rows must be dated before the predictions of {clock.target!r}, but got none; "
+                "compare the moments with the times of the tables, and the keys of both"
+            )
+        timed = replace(network, found=edges, notes=tuple(notes), timed=frozenset(clock.times))
+        return cls(timed, clock, columns)
+
+    def prepared(self, node_type: str, table: pa.Table, fitting: pa.Array) -> tuple[pa.Table, pa.Array]:
+        """The table of a type with its further columns, and the rows that encoders may be fitted to."""
+        if node_type == self.clock.target:
+            for name, values in self.columns.items():
+                table = table.append_column(name, values)
+        early = self.clock.known_early(node_type)
+        return table, fitting if early is None else fitting.filter(pa.array(early[fitting.to_numpy()]))
+
+
+def _forward(network: Network, clock: Clock) -> dict[str, Edges]:
+    """The edges of all relations that go forward in time, each direction for itself."""
+    edges = {}
+    for name, found in network.found.items():
+        both = {name: found}
+        if network.description.relations[name].both:
+            back = Relation(found.relation.target, f"rev_{found.relation.name}", found.relation.source)
+            both[f"rev_{name}"] = replace(found, relation=back, index=found.index[::-1])
+        edges |= {n: kept for n, e in both.items() if len((kept := clock.forward(e)).rows)}
+    return edges
+
+
+def _ends(network: Network) -> dict[Ends, WindowTable]:
+    """Windows that differ only in how far they reach share their ends."""
+    return {(w.source, w.target): w for w in network.description.windows.values()}
+
+
+def _history(network: Network, clock: Clock, ends: Ends) -> tuple[History, Timed]:
+    """The rows that are heard, and those that hear, by the number of their key."""
+    (source, *own), (target, *theirs) = ends
+    tables = {t: network.tables[str(network.description.nodes[t].table)] for t in (source, target)}
+    given = [
+        Keys.read(tables[t].take(network.rows[t]), names, f"nodes {t!r}")
+        for t, names in ((source, own), (target, theirs))
+    ]
+    heard, hearing = in_one_type(f"the key {', '.join(own)} of {source} and {target}", given)
+    known = pc.unique(heard.drop_null())
+    numbers = [_numbered(values, known) for values in (heard, hearing)]
+    return History(Timed(numbers[0], clock.times[source])), Timed(numbers[1], clock.times[target])
+
+
+def _numbered(values: pa.ChunkedArray, known: pa.Array) -> Ints:
+    return np.asarray(pc.index_in(values, value_set=known).fill_null(-1).to_numpy(), np.int64)
+
+
+def _numbers(network: Network, node_type: str) -> dict[str, NDArray[np.float64]]:
+    """The columns of numbers of a type, NaN where missing; keys, times and labels are none."""
+    table = network.tables[str(network.description.nodes[node_type].table)]
+    found = {}
+    for name in network.description.features_of(node_type, table.column_names):
+        values = finite(network.node_column(node_type, name))
+        if is_number(values.type) or pa.types.is_boolean(values.type):
+            plain = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+            found[name] = np.asarray(plain.cast(pa.float64(), safe=False).to_numpy())
+    return found
+
+
+def _empty(windows: list[str]) -> str:
+    shown = "; ".join(windows[:SHOWN]) + ("; ..." if len(windows) > SHOWN else "")
+    return f"windows that hold no rows, left out: {len(windows)} ({shown})"
+
+
+def _words(end: tuple[str, ...]) -> str:
+    return f"{end[0]} by {', '.join(end[1:])}"

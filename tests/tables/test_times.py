@@ -1,0 +1,84 @@
+from datetime import date, datetime, timedelta, timezone
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from diffmg.core import DiffmgError
+from diffmg.tables.times import DAY, NEVER, is_time, moment, moments, period, row_times
+
+
+def column(*values, kind=None):
+    return pa.chunked_array([pa.array(values, kind)])
+
+
+def micros(text):
+    return int(np.datetime64(text, "us").astype(np.int64))
+
+
+@pytest.mark.parametrize(
+    "values", [column("2024-01-31", None), column(date(2024, 1, 31), None), column(datetime(2024, 1, 31), None)]
+)
+def test_a_bare_date_is_known_at_its_end_and_predicted_from_its_beginning(values):
+    assert row_times(values, "x").tolist() == [micros("2024-02-01") - 1, NEVER]
+    assert moments(values.slice(0, 1), "x").tolist() == [micros("2024-01-31")]
+
+
+def test_a_column_with_times_of_day_keeps_its_midnights():
+    values = column(datetime(2024, 1, 31), datetime(2024, 1, 31, 12, 30))
+    assert row_times(values, "x").tolist() == [micros("2024-01-31"), micros("2024-01-31T12:30")]
+
+
+def test_in_text_each_bare_date_is_one():
+    values = column("2024-01-31", "2024-01-31 12:30:00", " ", "2024-01-31T12:30")
+    noon = micros("2024-01-31T12:30")
+    assert row_times(values, "x").tolist() == [micros("2024-02-01") - 1, noon, NEVER, noon]
+
+
+def test_time_zones_are_taken_to_utc():
+    east = timezone(timedelta(hours=2))
+    assert row_times(column("2024-01-31T12:30+02:00"), "x").tolist() == [micros("2024-01-31T10:30")]
+    aware = column(datetime(2024, 1, 31, 12, 30, tzinfo=east), kind=pa.timestamp("ms", "Europe/Paris"))
+    assert row_times(aware, "x").tolist() == [micros("2024-01-31T10:30")]
+
+
+def test_dates_before_the_epoch_and_far_away():
+    assert row_times(column("1950-05-13", "9999-12-30"), "x").tolist() == [
+        micros("1950-05-14") - 1,
+        micros("9999-12-31") - 1,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (column("2024-01-31T12:30+02:00", "2024-01-31T12:30"), "all have a time zone or none of them, but got both"),
+        (column("31.1.2024"), "dates are written 2024-01-31 or 2024-01-31T12:30, but got others"),
+        (column("2024-02-31"), "dates are written"),
+        (column(20240131), "times must be dates, moments or text such as 2024-01-31, but got int64"),
+    ],
+)
+def test_what_is_no_time_is_refused(values, words):
+    with pytest.raises(DiffmgError, match=words):
+        row_times(values, "orders.date")
+    assert not is_time(values)
+
+
+def test_a_prediction_needs_a_moment():
+    with pytest.raises(DiffmgError, match=r"every prediction needs a moment, but got 1 rows without one in task\.date"):
+        moments(column("2024-01-31", None), "task.date")
+
+
+def test_text_of_dates_is_a_time_and_other_text_is_none():
+    assert is_time(column("2024-01-31", None))
+    assert not is_time(column("a", "2024-01-31"))
+    assert not is_time(column(None, kind=pa.string()))
+
+
+def test_periods():
+    assert period("30d") == 30 * DAY
+    assert period("12 h") == DAY // 2
+    assert moment("1970-01-02", "x") == DAY
+    for text in ("30", "d", "0d", "3 months", "-1d"):
+        with pytest.raises(DiffmgError, match="a period is a number and one of s, min, h, d, w, such as 30d, but got"):
+            period(text)
