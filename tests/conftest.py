@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
 from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
+from diffmg.tasks import NodeRegression
 from diffmg.tasks.problem import Problem
 
 os.environ.pop("COLUMNS", None)  # or consoles keep the width that the test runner has when they are made
@@ -49,7 +52,16 @@ def recommendation() -> Problem:
     return load_dataset("shop:160")
 
 
-@pytest.fixture(params=["classification", "recommendation"])
+@pytest.fixture(scope="session")
+def regression() -> Problem:
+    """The network of `classification`, whose authors have a number that their field tells."""
+    made = load_dataset("academic:120")
+    task: Any = made.task
+    noise = np.random.default_rng(0).normal(0, 0.5, len(task.labels))
+    return Problem(made.graph, NodeRegression.build("author", 50 + 10 * task.labels.numpy() + noise, **task.parts))
+
+
+@pytest.fixture(params=["classification", "recommendation", "regression"])
 def problem(request: pytest.FixtureRequest) -> Problem:
     """Each kind of task in turn."""
     return request.getfixturevalue(request.param)

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent / "outside"
 KIT = """
 from diffmg import METHODS, TASKS, load_dataset
 from diffmg.testing import CHECKS, problems
-from diffmg_outside.regression import NodeRegressor
+from diffmg_outside.regression import NumbersRegressor
 
 own = METHODS.get("mean_of_neighbours")()
 for problem in (problems()["classification"], load_dataset("houses")):
@@ -23,7 +23,8 @@ for problem in (problems()["classification"], load_dataset("houses")):
 for name in ("gcn", "everything"):
     for check in CHECKS:
         check(METHODS.get(name)(), load_dataset("houses"))
-model = NodeRegressor(method="mean_of_neighbours", settings={"max_epochs": 60, "lr": 0.1}).fit(load_dataset("houses"))
+settings = {"max_epochs": 60, "lr": 0.1}
+model = NumbersRegressor(method="mean_of_neighbours", settings=settings).fit(load_dataset("houses"))
 history = model.run_.trained[0]
 assert history.best_epoch > 5, "less error is better, so training must go on"
 assert model.score() < 1.5, model.score()
@@ -71,7 +72,7 @@ def test_they_are_listed_fit_predict_and_go_through_tables(installed: dict[str, 
     done = subprocess.run(command, env=installed, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
-    for name in ("mean_of_neighbours", "regression", "houses", "NodeRegressor"):
+    for name in ("mean_of_neighbours", "numbers", "houses", "NumbersRegressor"):
         assert name in found["list"]
     assert "mae" in found["score"]
     head, *rows = found["predict"].splitlines()
@@ -86,4 +87,4 @@ def test_they_are_listed_fit_predict_and_go_through_tables(installed: dict[str, 
 def test_they_pass_the_kit(installed: dict[str, str]) -> None:
     done = subprocess.run([sys.executable, "-c", KIT], env=installed, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("['classification', 'recommendation', 'regression']")
+    assert done.stdout.startswith("['classification', 'numbers', 'recommendation', 'regression']")

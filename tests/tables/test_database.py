@@ -285,7 +285,7 @@ def test_a_time_that_no_table_in_use_has_is_not_kept(tmp_path: Path) -> None:
         ("person", "a target is TABLE.COLUMN, but got 'person'; tables: person, pet, sickness"),
         ("persons.sick", "unknown table of the target: 'persons'; did you mean 'person'"),
         ("person.sik", "unknown column of table 'person': 'sik'; did you mean 'sick'"),
-        ("person.id", "a label is a column of classes, but got 'person.id', a part of the primary key"),
+        ("person.id", "a label is a column of classes or numbers, but got 'person.id', a part of the primary key"),
         ("sickness.name", "the table of the target must have rows, but got none in 'sickness'"),
     ],
 )

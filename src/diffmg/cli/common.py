@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from diffmg.core import DiffmgError, Run, Source
+from diffmg.core.run import shown
 
 if TYPE_CHECKING:
     from diffmg.training.job import Epoch, Job
@@ -100,7 +101,7 @@ class ProgressWatch:
         """An epoch ends."""
         self.best = max(self.best, record.val_score) if self.sign > 0 else min(self.best, record.val_score)
         self.best = record.val_score if math.isnan(self.best) else self.best
-        words = [f"best validation {self.metric} {self.best:.4f}"]
+        words = [f"best validation {self.metric} {shown(self.best)}"]
         if math.isfinite(record.train_loss):
             words.insert(0, f"loss {record.train_loss:.4f}")
         left = self.job.seconds_left()
@@ -122,9 +123,9 @@ def score_table(run: Run) -> Table:
     table = Table(*heads, title="scores of the kept model", title_justify="left")
     for name in {**run.scores("val"), **run.scores("test")}:
         row = [name, *(_cell(run.scores(part).get(name)) for part in ("val", "test"))]
-        table.add_row(*row, *([f"{run.mean('test', name):.4f} ± {run.std('test', name):.4f}"] if several else []))
+        table.add_row(*row, *([f"{shown(run.mean('test', name))} ± {shown(run.std('test', name))}"] if several else []))
     return table
 
 
 def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    return "-" if value is None else shown(value)

@@ -176,7 +176,7 @@ def _target(target: str, tables: Tables) -> tuple[str, str]:
         raise unknown(f"column of table {name!r}:", label, tables[name].columns)
     if label in tables[name].primary or tables[name].columns[label] == "other":
         why = "a part of the primary key" if label in tables[name].primary else "whose type is none"
-        raise DiffmgError(f"a label is a column of classes, but got {target!r}, {why}")
+        raise DiffmgError(f"a label is a column of classes or numbers, but got {target!r}, {why}")
     return name, label
 
 
