@@ -193,7 +193,7 @@ def _classification() -> Problem:
 def _regression() -> Problem:
     rng = np.random.default_rng(2)
     numbers = 100 + 5 * rng.standard_normal((NODES["author"], 2)) * [1, 3]
-    train, val, test = [0, 1, 2, 3, 4, 13], [5, 6, 7, 8], [9, 10, 11]
+    train, val, test = [0, 1, 2, 3, 4, 12, 13], [5, 6, 7, 8], [9, 10, 11]
     return Problem(_network(rng, set()), NodeRegression.build("author", numbers, train=train, val=val, test=test))
 
 
