@@ -72,7 +72,15 @@ def test_several_columns_of_numbers_are_several_numbers_a_node():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"kind": "classification"}, {"metric": "accuracy"}, {"classes": tuple(range(60))}], ids=str
+    "changes",
+    [
+        {"kind": "classification"},
+        {"metric": "accuracy"},
+        {"metric": "macro_f1"},
+        {"class_weight": "balanced"},
+        {"classes": tuple(range(60))},
+    ],
+    ids=str,
 )
 def test_whoever_says_classification_gets_it(changes):
     rooms = np.repeat(np.arange(60), 2)
@@ -101,8 +109,10 @@ def test_rows_without_a_number_are_only_predicted():
         ({"price": [1.5] * ROWS}, "the training values of 'price' must vary"),
         ({"price": [float("inf"), *range(1, ROWS)]}, r"must be finite .* in 1 rows, such as \[0\]"),
         ({"price": [None] * (ROWS - 1) + [1.5]}, "but got none in val"),
+        ({"price": [float("nan")] * ROWS}, "the label column 'price' must have numbers, but got none in 120 rows"),
+        ({"price": [float("nan"), *range(1, ROWS)], "part": ["train", "val"] * 60}, r"must have a label, .* for \[0\]"),
     ],
 )
 def test_columns_that_cannot_be_learned_are_refused(columns, message):
     with pytest.raises(DiffmgError, match=message):
-        problem_of(RegressionSpec("house", ("price",)), **columns)
+        problem_of(RegressionSpec("house", ("price",), "part" if "part" in columns else None), **columns)

@@ -30,7 +30,8 @@ option = partial(typer.Option, show_default="none")
 """An optional command-line option."""
 Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
-Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help="What to predict from a database.")]
+TARGET = "What to predict from a database; several columns with commas between them."
+Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help=TARGET)]
 AsOf = Annotated[list[str] | None, option("--as-of", metavar="COLUMN=TIME", help="Read only rows before a time.")]
 OnUnknown = Annotated[str | None, option("--on-unknown", help="Unknown ids: error or drop.", show_default="error")]
 DataRoot = Annotated[Path | None, option("--data-root", help="Where files lie; else DIFFMG_DATA, then a cache.")]

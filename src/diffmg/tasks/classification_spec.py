@@ -45,14 +45,7 @@ class ClassificationSpec(NodeLabelSpec):
     def read(self, tables: Network) -> Reading:
         """Labels and split, from columns or drawn by id; a regression where labels are numbers, unless told."""
         if self._are_numbers(tables):
-            return (
-                self._as_regression()
-                .read(tables)
-                .noting(
-                    f"label {', '.join(self.label)}: numbers, so it is a regression; "
-                    'for classes, say kind = "classification" in [task]'
-                )
-            )
+            return self._as_regression().read(tables).noting(self._recognised())
         labels, classes = self._labels(tables)
         parts = self.parts(tables, labels if labels.ndim == 1 else np.where((labels >= 0).all(axis=1), 0, -1))
         metric = {} if self.metric is None else {"metric": self.metric}
@@ -77,6 +70,12 @@ class ClassificationSpec(NodeLabelSpec):
         shared = {f.name for f in fields(NodeLabelSpec)}
         told = any(getattr(self, f.name) != f.default for f in fields(self) if f.name not in shared)
         return not told and any(are_numbers(tables.node_column(self.target, name)) for name in self.label)
+
+    def _recognised(self) -> str:
+        return (
+            f"label {', '.join(self.label)}: numbers, so it is a regression; "
+            'for classes, say kind = "classification" in [task]'
+        )
 
     def _as_regression(self) -> RegressionSpec:
         return RegressionSpec(**{f.name: getattr(self, f.name) for f in fields(NodeLabelSpec)})

@@ -62,6 +62,7 @@ class NodeClassification(NodeTask):
     verb: ClassVar = "predict"
     estimator: ClassVar = "MetaGraphClassifier"
     spec: ClassVar = ClassificationSpec
+    missing: ClassVar = "-1"
 
     @classmethod
     def build(
@@ -241,9 +242,10 @@ class NodeClassification(NodeTask):
     def folds(self, count: int, seed: int) -> Folds | None:
         """Each class divided among the folds; None where the metric is of an order and a fold would have no order."""
         folds = super().folds(count, seed)
-        tasks: Any = () if folds is None else folds.tasks
-        ordered = self.metric not in RANKED or all(self._ordered(task.parts["val"]) for task in tasks)
-        return folds if ordered else None
+        if folds is None or self.metric not in RANKED:
+            return folds
+        tasks: tuple[Any, ...] = folds.tasks
+        return folds if all(self._ordered(task.parts["val"]) for task in tasks) else None
 
     def strata(self, index: Tensor) -> NDArray[np.int64]:
         """Their classes; one group where a node may have several labels."""

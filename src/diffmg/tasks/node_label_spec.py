@@ -32,8 +32,9 @@ class NodeLabelSpec(TaskSpec):
     """Other columns that would tell the label, and so are no features."""
 
     def rules(self) -> dict[str, bool]:
-        """There must be a label."""
-        return {"label has a name": len(self.label) >= 1}
+        """There must be a label, and none twice."""
+        names = len(self.label)
+        return {"label has a name": names >= 1, "label names each column once": len(set(self.label)) == names}
 
     def check(self, description: Description) -> None:
         """The labels are known, and are neither features nor edges."""

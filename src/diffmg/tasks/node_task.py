@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -25,6 +25,8 @@ Order = NDArray[np.int64]
 class NodeTask(Task):
     """Something is known of nodes of `target`, and predicted for all of them; a subclass is a frozen dataclass."""
 
+    missing: ClassVar[str]
+    """How a label that is not known is given."""
     target: str
     parts: Mapping[Part, Tensor]
     """Node numbers of each part."""
@@ -48,7 +50,7 @@ class NodeTask(Task):
         graph.schema.check_type(self.target)
         if graph.num_nodes[self.target] != self.nodes:
             raise DiffmgError(
-                f"there must be one label, known or not, per {self.target!r} node, "
+                f"there must be one label (or {self.missing}) per {self.target!r} node, "
                 f"{graph.num_nodes[self.target]} in all, but got {self.nodes}"
             )
 

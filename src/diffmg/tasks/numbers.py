@@ -101,6 +101,15 @@ def check_names(names: Sequence[str], count: int) -> None:
         raise DiffmgError(f"every column of numbers needs a name of its own, {count} in all, but got {list(names)}")
 
 
+def check_known(values: Floats, names: Sequence[str]) -> None:
+    """Every column must have some number."""
+    for name, column in zip(names, values.T, strict=True):
+        if np.isnan(column).all():
+            raise DiffmgError(
+                f"the label column {name!r} must have numbers, but got none in {len(column)} rows; take another column"
+            )
+
+
 def check_varies(values: Floats, names: Sequence[str]) -> None:
     """R² has no meaning on a validation part (m, T) with one value."""
     constant = [name for name, column in zip(names, values.T, strict=True) if column.min() == column.max()]

@@ -70,6 +70,7 @@ class NodeRegression(NodeTask):
     verb: ClassVar = "predict"
     estimator: ClassVar = "NodeRegressor"
     spec: ClassVar = RegressionSpec
+    missing: ClassVar = "NaN"
     numeric: ClassVar = True
 
     def __post_init__(self) -> None:

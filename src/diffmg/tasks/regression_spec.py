@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from diffmg.core import TASKS
 from diffmg.core.task import Reading
 from diffmg.tasks.node_label_spec import NodeLabelSpec
-from diffmg.tasks.numbers import SCORES, Loss, side_by_side, strata
+from diffmg.tasks.numbers import SCORES, Loss, check_known, side_by_side, strata
 
 if TYPE_CHECKING:
     from diffmg.tables.network import Network
@@ -31,6 +31,7 @@ class RegressionSpec(NodeLabelSpec):
     def read(self, tables: Network) -> Reading:
         """Numbers and split, from columns or drawn by id."""
         values = side_by_side([tables.node_column(self.target, name) for name in self.label], self.label)
+        check_known(values, self.label)
         parts = self.parts(tables, strata(values))
         build = TASKS.get("regression").build  # type: ignore[attr-defined]  # by name: the task has this spec
         task = build(self.target, values, **parts, names=self.label, metric=self.metric, loss=self.loss)

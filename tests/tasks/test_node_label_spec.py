@@ -26,6 +26,8 @@ def test_labels_come_from_a_table(spec):
         Description(NODES, ON, spec("street", ("price",)))
     with pytest.raises(DiffmgError, match="label has a name"):
         spec("house", ())
+    with pytest.raises(DiffmgError, match="label names each column once"):
+        spec("house", ("price", "price"))
 
 
 @by_kind
