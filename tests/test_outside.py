@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import diffmg
+
 SOURCE = Path(__file__).parent / "outside"
 KIT = """
 from diffmg import METHODS, TASKS, load_dataset
@@ -34,12 +36,13 @@ print(sorted(TASKS.names()), round(model.score(), 3))
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment in which the package is installed."""
+    """An environment in which the package is installed, beside the diffmg that is tested."""
     place = tmp_path_factory.mktemp("outside")
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(place), str(SOURCE)]
     subprocess.run(command, check=True, capture_output=True)
-    return os.environ | {"PYTHONPATH": str(place), "COLUMNS": "200"}
+    tested = str(Path(diffmg.__file__).parents[1])
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(place), tested]), "COLUMNS": "200"}
 
 
 COMMANDS = """
