@@ -19,9 +19,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 PLACE = re.compile(r"<!-- registered: ([\w ]+) -->")
 FAMILIES = {"search": "Searches", "given": "Given meta graphs", "baseline": "Baselines"}
 SERVES = {
-    (1,): "classification",
+    (1,): "classification, regression",
     (2,): "recommendation",
-    (1, 2): "both",
+    (1, 2): "all",
     (): "none alone",
 }
 
@@ -42,7 +42,7 @@ def method_tables() -> str:
         ]
         parts.append(f"## {FAMILIES.get(family, family.capitalize())}")
         rows = [
-            (f"[`{n}`](#{n})", SERVES.get(tuple(k.towers), "both"), k.summary)
+            (f"[`{n}`](#{n})", SERVES.get(tuple(k.towers), "all"), k.summary)
             for n, k in members
         ]
         parts.append(_table(("method", "task", "what it does"), rows))

@@ -10,7 +10,7 @@ import torch
 from diffmg.core.settings import Settings
 from diffmg.graph.network import HeteroGraph
 from diffmg.nn.fitted import Fitted
-from diffmg.tasks import NodeClassification
+from diffmg.tasks import NodeClassification, NodeRegression
 from diffmg.tasks.problem import Problem
 from small_networks import small_world
 
@@ -89,3 +89,24 @@ def world_of_labels(*, several: bool = False) -> Problem:
     marks = np.stack([labels == 0, labels > 0], axis=1).astype(int)
     task = NodeClassification.build("a", marks if several else labels, train=[0, 1, 2, 3, 4], val=[5, 6, 9], test=[7])
     return Problem(small_world().graph(), task)
+
+
+def numbers(problem: Problem, columns: int = 2, **options: str) -> Problem:
+    """The network of `groups`, whose people have numbers that their class tells."""
+    task, rng = problem.task, np.random.default_rng(0)
+    values = (
+        100
+        + task.labels.numpy()[:, None] * np.array([10, -3])[:columns]
+        + rng.normal(0, 1, (len(task.labels), columns))
+    )
+    return Problem(problem.graph, NodeRegression.build(task.target, values, **task.parts, **options))
+
+
+def assert_only_training_numbers_are_read(method, problem: Problem) -> None:
+    """Numbers of other nodes are changed, and the test part is taken away."""
+    task = problem.task
+    values = task.values + 7
+    values[task.parts["train"]] = task.values[task.parts["train"]]
+    parts = {"train": task.parts["train"], "val": task.parts["val"]}
+    changed = Problem(problem.graph, replace(task, values=values, parts=parts))
+    assert torch.equal(*(outputs(method, p)[0] for p in (problem, changed)))

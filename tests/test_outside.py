@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import diffmg
+
 SOURCE = Path(__file__).parent / "outside"
 KIT = """
 from diffmg import METHODS, TASKS, load_dataset
 from diffmg.testing import CHECKS, problems
-from diffmg_outside.regression import NodeRegressor
+from diffmg_outside.regression import NumbersRegressor
 
 own = METHODS.get("mean_of_neighbours")()
 for problem in (problems()["classification"], load_dataset("houses")):
@@ -23,7 +25,8 @@ for problem in (problems()["classification"], load_dataset("houses")):
 for name in ("gcn", "everything"):
     for check in CHECKS:
         check(METHODS.get(name)(), load_dataset("houses"))
-model = NodeRegressor(method="mean_of_neighbours", settings={"max_epochs": 60, "lr": 0.1}).fit(load_dataset("houses"))
+settings = {"max_epochs": 60, "lr": 0.1}
+model = NumbersRegressor(method="mean_of_neighbours", settings=settings).fit(load_dataset("houses"))
 history = model.run_.trained[0]
 assert history.best_epoch > 5, "less error is better, so training must go on"
 assert model.score() < 1.5, model.score()
@@ -33,12 +36,13 @@ print(sorted(TASKS.names()), round(model.score(), 3))
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment in which the package is installed."""
+    """An environment in which the package is installed, beside the diffmg that is tested."""
     place = tmp_path_factory.mktemp("outside")
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(place), str(SOURCE)]
     subprocess.run(command, check=True, capture_output=True)
-    return os.environ | {"PYTHONPATH": str(place), "COLUMNS": "200"}
+    tested = str(Path(diffmg.__file__).parents[1])
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(place), tested]), "COLUMNS": "200"}
 
 
 COMMANDS = """
@@ -71,7 +75,7 @@ def test_they_are_listed_fit_predict_and_go_through_tables(installed: dict[str, 
     done = subprocess.run(command, env=installed, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
-    for name in ("mean_of_neighbours", "regression", "houses", "NodeRegressor"):
+    for name in ("mean_of_neighbours", "numbers", "houses", "NumbersRegressor"):
         assert name in found["list"]
     assert "mae" in found["score"]
     head, *rows = found["predict"].splitlines()
@@ -86,4 +90,4 @@ def test_they_are_listed_fit_predict_and_go_through_tables(installed: dict[str, 
 def test_they_pass_the_kit(installed: dict[str, str]) -> None:
     done = subprocess.run([sys.executable, "-c", KIT], env=installed, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("['classification', 'recommendation', 'regression']")
+    assert done.stdout.startswith("['classification', 'numbers', 'recommendation', 'regression']")

@@ -55,7 +55,7 @@ def differences(card: Card, problem: Problem) -> Iterator[str]:
         yield from _differing(part, expected, parts.get(part, {}))
 
 
-def _differing(what: str, expected: Mapping[K, int], found: Mapping[K, int]) -> Iterator[str]:
+def _differing(what: str, expected: Mapping[K, int], found: Mapping[K, float]) -> Iterator[str]:
     for name in dict.fromkeys([*expected, *found]):
         if expected.get(name) != found.get(name):
             yield f"{what} of '{name}' must be {expected.get(name)}, but got {found.get(name)}"

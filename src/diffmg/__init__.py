@@ -22,6 +22,8 @@ _HOMES = {
     "Method": "core.method",
     "Model": "runs.model",
     "NodeClassification": "tasks.node_classification",
+    "NodeRegression": "tasks.regression",
+    "NodeRegressor": "estimators",
     "Plan": "core.plan",
     "Problem": "tasks.problem",
     "Recommendation": "tasks.recommendation",

@@ -18,6 +18,7 @@ from diffmg.datasets import DATASETS as DATASETS
 from diffmg.datasets import load_dataset as load_dataset
 from diffmg.estimators import MetaGraphClassifier as MetaGraphClassifier
 from diffmg.estimators import MetaGraphRecommender as MetaGraphRecommender
+from diffmg.estimators import NodeRegressor as NodeRegressor
 from diffmg.graph.network import HeteroGraph as HeteroGraph
 from diffmg.methods.given import Given as Given
 from diffmg.methods.search.diffmg import DiffMG as DiffMG
@@ -31,6 +32,7 @@ from diffmg.tasks.answers import Answers as Answers
 from diffmg.tasks.node_classification import NodeClassification as NodeClassification
 from diffmg.tasks.problem import Problem as Problem
 from diffmg.tasks.recommendation import Recommendation as Recommendation
+from diffmg.tasks.regression import NodeRegression as NodeRegression
 
 __version__: str
 __all__: list[str]

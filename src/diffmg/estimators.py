@@ -21,6 +21,7 @@ from diffmg.runs.sources import make_plan
 from diffmg.tasks.node_classification import NodeClassification
 from diffmg.tasks.problem import Problem
 from diffmg.tasks.recommendation import Recommendation
+from diffmg.tasks.regression import NodeRegression
 from diffmg.training.job import Epoch, Watch
 from diffmg.viz import write_report
 
@@ -168,6 +169,24 @@ class MetaGraphClassifier(Estimator):
         model = self._model()
         logits = model.outputs[0]
         return logits if ids is None else logits[model.problem.graph.index_of(self._task().target, ids)]
+
+
+class NodeRegressor(Estimator):
+    """Predicts numbers of the nodes of one type."""
+
+    _kind = "regression"
+
+    def predict(self, ids: ArrayLike | None = None) -> NDArray[np.float64]:
+        """The number of each node (all nodes of the target type, or those with these ids), in the user's units.
+
+        Where a node has several numbers: one column for each.
+        """
+        model = self._model()
+        task = model.problem.task
+        assert isinstance(task, NodeRegression)
+        found = task.predictions(model.outputs)
+        found = found if ids is None else found[model.problem.graph.index_of(task.target, ids)]
+        return found[:, 0] if task.outputs == 1 else found
 
 
 class MetaGraphRecommender(Estimator):

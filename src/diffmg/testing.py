@@ -16,7 +16,7 @@ from diffmg.core import Method, Part, Settings
 from diffmg.engine.randomness import generator
 from diffmg.graph.network import HeteroGraph
 from diffmg.nn.fitted import Fitted
-from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks import NodeClassification, NodeRegression, Recommendation
 from diffmg.tasks.problem import Problem
 from diffmg.training.fitted import training_of
 
@@ -25,18 +25,18 @@ NODES = {"author": 14, "paper": 20, "venue": 4, "term": 6}
 
 
 def problems() -> dict[str, Problem]:
-    """A classification and a recommendation on small networks; some nodes are isolated, terms have no features."""
-    return {"classification": _classification(), "recommendation": _recommendation()}
+    """Each kind of task on small networks; some nodes are isolated, terms have no features."""
+    return {"classification": _classification(), "recommendation": _recommendation(), "regression": _regression()}
 
 
 def gives_outputs_of_the_right_shape(method: Method, problem: Problem) -> None:
-    """Logits for every node of the labelled type, or user and item embeddings of equal width."""
+    """Logits or numbers for every node of the labelled type, or user and item embeddings of equal width."""
     outputs = _outputs(_build(method, problem), problem)
     rows = [problem.graph.num_nodes[t] for t in problem.task.target_types]
     assert [len(z) for z in outputs] == rows, f"one row per target node must come out, {rows}, not {outputs}"
     widths = {z.shape[1] for z in outputs}
     assert len(widths) == 1, f"users and items need equally many columns, not {widths}"
-    assert problem.task.outputs in (0, *widths), f"one column per class must come out, not {widths}"
+    assert problem.task.outputs in (0, *widths), f"one column per class or number must come out, not {widths}"
     assert all(z.isfinite().all() for z in outputs), "every output must be a finite number"
 
 
@@ -188,6 +188,13 @@ def _classification() -> Problem:
     labels = np.arange(NODES["author"]) % 3
     train, val, test = [0, 1, 2, 3, 4, 13], [5, 6, 7, 8], [9, 10, 11]
     return Problem(_network(rng, set()), NodeClassification.build("author", labels, train=train, val=val, test=test))
+
+
+def _regression() -> Problem:
+    rng = np.random.default_rng(2)
+    numbers = 100 + 5 * rng.standard_normal((NODES["author"], 2)) * [1, 3]
+    train, val, test = [0, 1, 2, 3, 4, 12, 13], [5, 6, 7, 8], [9, 10, 11]
+    return Problem(_network(rng, set()), NodeRegression.build("author", numbers, train=train, val=val, test=test))
 
 
 def _recommendation() -> Problem:

@@ -13,7 +13,17 @@ from diffmg.core.files import write_json
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.method import MethodSpec
 from diffmg.core.plan import Plan, Source
-from diffmg.core.run import Candidate, Data, Run, Trained, metagraphs_to_dict, read_history, read_metagraphs, read_run
+from diffmg.core.run import (
+    Candidate,
+    Data,
+    Run,
+    Trained,
+    metagraphs_to_dict,
+    read_history,
+    read_metagraphs,
+    read_run,
+    shown,
+)
 from diffmg.datasets import DATASETS
 
 PLANTED = DATASETS.get("academic").planted
@@ -188,3 +198,18 @@ def test_a_meta_graph_file_of_another_format_is_refused(tmp_path: Path) -> None:
     write_json(tmp_path / "m.json", {"format": 7, "metagraphs": []})
     with pytest.raises(DiffmgError, match="must have format 1, but got 7"):
         read_metagraphs(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5, "0.5000"),
+        (0.0, "0.0000"),
+        (-2.0, "-2.0000"),
+        (1.234e-5, "1.23e-05"),
+        (-4e-4, "-0.0004"),
+        (math.nan, "nan"),
+    ],
+)
+def test_small_scores_are_not_shown_as_nothing(value: float, text: str) -> None:
+    assert shown(value) == text

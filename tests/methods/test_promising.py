@@ -11,6 +11,7 @@ from diffmg.datasets import load_dataset
 from diffmg.datasets.academic import PUBLISHES, WRITTEN_BY
 from diffmg.datasets.shop import BOUGHT_BY, MAKES
 from diffmg.methods._promising import brought, metagraph_of, metagraphs_of, promising_routes
+from diffmg.tasks import NodeRegression, Problem
 
 
 def paths_of(problem, depth):
@@ -76,3 +77,9 @@ def test_a_target_that_no_path_leads_to_keeps_its_own_features():
 def test_no_link_has_more_operations_than_asked(classification):
     metagraph = metagraph_of(paths_of(classification, 2), "author", most=2)
     assert max(len(operations) for _, operations in metagraph.items()) == 2
+
+
+def test_the_planted_path_tells_numbers_too():
+    made = load_dataset("academic:1500")
+    task = NodeRegression.build("author", 1000.0 * made.task.labels.numpy() ** 2, **made.task.parts)
+    assert paths_of(Problem(made.graph, task), 3)[0] == (PUBLISHES, WRITTEN_BY)

@@ -17,7 +17,7 @@ from diffmg.core.program import compile_program
 from diffmg.core.settings import Settings
 from diffmg.nn import labels as module
 from diffmg.nn.labels import LabelInputs, own_shares
-from diffmg.tasks import NodeClassification
+from diffmg.tasks import NodeClassification, NodeRegression
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import build_model
 from small_networks import AB, BA, BB, METAGRAPHS, small_classification, small_world
@@ -92,6 +92,17 @@ def logits(problem: Problem, settings: Settings) -> Tensor:
 def test_a_label_changes_what_others_hear_and_never_what_its_own_node_does(states, residual, links, self_loops):
     settings = replace(LABELLED, states=states, residual=residual, links=links, self_loops=self_loops)
     before, after = logits(relabelled(), settings), logits(relabelled(b0=1), settings)
+    changed = (before - after).abs().amax(dim=1)
+    assert changed[0] < 1e-4
+    assert changed.max() > 1e-2
+
+
+def test_a_number_too_is_heard_by_others_alone():
+    """That of training node 0 is changed, but not the scale, in which it is one of three."""
+    numbers = NodeRegression.build("b", [1.0, 5.0, 9.0, 2.0, 3.0, 4.0, 6.0], train=[0, 1, 2], val=[3, 4, 5], test=[6])
+    graph, values = small_classification().graph, numbers.values.clone()
+    values[0] = 8.0
+    before, after = (logits(Problem(graph, t), LABELLED) for t in (numbers, replace(numbers, values=values)))
     changed = (before - after).abs().amax(dim=1)
     assert changed[0] < 1e-4
     assert changed.max() > 1e-2

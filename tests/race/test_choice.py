@@ -26,7 +26,7 @@ class Race:
     """A board that is filled by hand."""
 
     def __init__(self, problem, folds=0):
-        self.board, self.field = Board(1), Field.of(problem, folds)
+        self.board, self.field = Board(problem.task.sign), Field.of(problem, folds)
 
     def add(self, scores, metagraph=SMALL, origin="chance"):
         """A candidate with a score a training, by turn, or one on the own split."""
@@ -96,6 +96,18 @@ def test_the_tolerance_of_a_share_that_should_be_low_is_the_same(race):
     assert tolerance(race.board, race.field) == pytest.approx(
         0.5 * math.sqrt(0.2 * 0.8 / race.field.problem.task.size("val"))
     )
+
+
+def test_the_tolerance_of_a_score_where_less_is_better(regression):
+    race = Race(regression)
+    whole = race.add(4.0, LARGE)
+    allowed = tolerance(race.board, race.field)
+    assert allowed == pytest.approx(0.5 * regression.task.standard_error(4.0))
+    assert allowed > 0
+    race.add(4.0 + 2 * allowed, SMALL, "simpler")
+    assert race.best().number == whole
+    simpler = race.add(4.0 + 0.5 * allowed, SMALL, "simpler")
+    assert race.best().number == simpler
 
 
 def test_sizes_are_sparse_products(race):

@@ -3,9 +3,12 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 from diffmg.core import Settings
 from diffmg.core.candidate import Candidate
@@ -82,3 +85,20 @@ def test_a_score_is_compared_with_the_same_answers_dealt_out_at_random(knows, re
     chance, above = chance_of(task, votes, float(task.score_votes(votes, "test")))
     assert chance == pytest.approx(0.5, abs=0.02), "the area under the curve of a coin"
     assert above is knows
+
+
+@pytest.mark.parametrize("metric", ["mae", "rmse", "r2"])
+@pytest.mark.parametrize("knows", [True, False])
+def test_numbers_are_compared_with_one_number_for_every_node(knows, metric, regression):
+    task = replace(regression.task, metric=metric)
+    true = task.scaled[task.parts["test"]]
+    noise = torch.randn(true.shape, generator=torch.Generator().manual_seed(0))
+    votes = true + 0.3 * noise if knows else noise
+    score = float(task.score_votes(votes, "test"))
+    chance, above = chance_of(task, votes, score)
+    known, wanted = task.values[task.parts["train"]], task.values[task.parts["test"]].numpy()
+    constant = np.full_like(wanted, np.median(known) if metric == "mae" else known.mean())
+    plain = {"mae": mean_absolute_error, "rmse": root_mean_squared_error, "r2": r2_score}[metric]
+    assert chance == pytest.approx(plain(wanted, constant), abs=1e-6)
+    assert above == knows
+    assert chance_of(task, task.blind_votes("test"), chance) == (chance, False), "as good as chance is not better"

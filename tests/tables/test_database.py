@@ -279,13 +279,32 @@ def test_a_time_that_no_table_in_use_has_is_not_kept(tmp_path: Path) -> None:
     assert describe_database(address, "person.sick", as_of={"t": "2024-01-01"}).as_of == {}
 
 
+def test_several_labels_and_what_tells_any_of_them(tmp_path: Path) -> None:
+    columns = "id INTEGER PRIMARY KEY, price REAL, rent REAL, rent_paid REAL, prices_seen REAL, rooms REAL"
+    database = made(
+        tmp_path,
+        "CREATE TABLE street (id INTEGER PRIMARY KEY)",
+        f"CREATE TABLE house ({columns}, street INTEGER REFERENCES street)",
+        "INSERT INTO street VALUES (1), (2)",
+        *(f"INSERT INTO house VALUES ({n}, {n}.5, {n * n}.5, 0, 0, {n % 3}, {1 + n % 2})" for n in range(20)),
+    )
+    description = describe_database(database, "house.price, rent")
+    assert description.task == ClassificationSpec("house", ("price", "rent"), held_back=("prices_seen", "rent_paid"))
+    assert description.nodes["house"].features == ("rooms",)
+    task: Any = problem_of(database, "house.price, rent").task
+    assert (task.kind, task.names) == ("regression", ("price", "rent"))
+    assert task.values.tolist() == [[n + 0.5, n * n + 0.5] for n in range(20)]
+    with pytest.raises(DiffmgError, match="unknown column of table 'house': 'rnt'; did you mean 'rent'"):
+        describe_database(database, "house.price,rnt")
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [
         ("person", "a target is TABLE.COLUMN, but got 'person'; tables: person, pet, sickness"),
         ("persons.sick", "unknown table of the target: 'persons'; did you mean 'person'"),
         ("person.sik", "unknown column of table 'person': 'sik'; did you mean 'sick'"),
-        ("person.id", "a label is a column of classes, but got 'person.id', a part of the primary key"),
+        ("person.id", "a label is a column of classes or numbers, but got 'person.id', a part of the primary key"),
         ("sickness.name", "the table of the target must have rows, but got none in 'sickness'"),
     ],
 )

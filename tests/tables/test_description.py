@@ -20,6 +20,7 @@ from diffmg.tables.description import (
 )
 from diffmg.tasks.node_classification import ClassificationSpec
 from diffmg.tasks.recommendation import RecommendationSpec
+from diffmg.tasks.regression import RegressionSpec
 from library import TOML
 
 WROTE = {"wrote": RelationTable("w.csv", ("author", "a"), ("paper", "p"))}
@@ -128,12 +129,20 @@ def test_a_description_without_a_format_is_of_the_present_one():
 @pytest.mark.parametrize(
     ("kind", "task"),
     [
-        ('kind = "classification"\ntarget = "author"\nlabel = "field"', ClassificationSpec("author", ("field",))),
+        (
+            'kind = "classification"\ntarget = "author"\nlabel = "field"',
+            ClassificationSpec("author", ("field",), kind="classification"),
+        ),
+        ('kind = "regression"\ntarget = "author"\nlabel = "age"', RegressionSpec("author", ("age",))),
+        ('target = "author"\nlabel = "age"\nmetric = "rmse"', RegressionSpec("author", ("age",), metric="rmse")),
+        ('target = "author"\nlabel = "age"\nloss = "mse"', RegressionSpec("author", ("age",), loss="mse")),
         ('kind = "recommendation"\nrelation = "wrote"', RecommendationSpec("wrote")),
     ],
 )
 def test_a_task_may_say_its_kind(kind, task):
-    assert read(TOML.partition("[task]")[0] + f"[task]\n{kind}\n").task == task
+    found = read(TOML.partition("[task]")[0] + f"[task]\n{kind}\n")
+    assert found.task == task
+    assert description_from_dict(description_to_dict(found)) == found
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from diffmg.tasks.metrics import accuracy, auc, auc_of, average_precision, macro_f1, micro_f1, ndcg_at_k, recall_at_k
+from diffmg.tasks.metrics import (
+    accuracy,
+    auc,
+    auc_of,
+    average_precision,
+    macro_f1,
+    micro_f1,
+    ndcg_at_k,
+    r2,
+    recall_at_k,
+)
 
 CLASSES = 4
 
@@ -203,3 +213,10 @@ def test_infinite_and_huge_scores_are_numbers():
 
 def test_whole_numbers_of_one_class_have_no_auc():
     assert auc(torch.tensor([1, 2]), torch.tensor([1, 1])).isnan()
+
+
+def test_r2_of_a_constant_is_that_of_scikit_learn():
+    true = torch.full((3, 1), 0.1).double()
+    assert float(r2(true, true)) == 1
+    assert float(r2(true + 1, true)) == sk.r2_score(true, true + 1) == 0
+    assert r2(true * torch.nan, true).isnan()

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diffmg.datasets import load_dataset
-from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks import NodeClassification, NodeRegression, Recommendation
 from diffmg.tasks.labels import fold_numbers
 
 MANY = [[0, 1], [1, 0], [1, 1], [0, 0], [1, 0], [0, 1], [1, 1], [-1, -1]]
+NUMBERS = [[3, 90], [5, 70], [4, 20], [7, 10], [1, 60], [6, 80], [2, 50], [np.nan, np.nan]]
 SPLIT = {"train": [0, 1, 2, 5], "val": [3, 4], "test": [6]}
 PAIRS = {"train": [[0, 1], [2, 3]], "val": [[1, 2], [0, 2]], "test": [[0, 4], [3, 0]]}
 OTHERS = {"train": [[0, 0], [1, 1], [3, 3]], "val": [[2, 2]], "test": [[2, 0]]}
@@ -35,13 +36,28 @@ class Grades(NodeClassification):
         return {"distance": (self.decide(outputs[0][index]) - self.labels[index]).abs().float().mean()}
 
 
+@dataclass(frozen=True, repr=False)
+class Worst(NodeRegression):
+    """Scores of its own."""
+
+    metrics: ClassVar = {"worst": "min"}
+    metric: str = "worst"
+
+    def scores(self, outputs, part):
+        """The largest error."""
+        index = self.parts[part]
+        return {"worst": (self.scale.restored(outputs[0][index]) - self.values[index]).abs().max()}
+
+
 TASKS = {
     "one label": NodeClassification.build("paper", [0, 1, 2, 0, 1, 2, 1, -1], **SPLIT),
     "several labels": NodeClassification.build("paper", MANY, **SPLIT),
     "pairs": Recommendation.build("user", "item", (4, 5), PAIRS, OTHERS),
+    "numbers": NodeRegression.build("paper", NUMBERS, **SPLIT),
 }
-_one = TASKS["one label"]
+_one, _number = TASKS["one label"], TASKS["numbers"]
 TASKS["scores of its own"] = Grades(_one.target, _one.labels, _one.parts, _one.classes)
+TASKS["numbers, scores of its own"] = Worst("paper", _number.values, _number.parts, _number.scale, _number.names)
 by_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 
 
@@ -99,6 +115,11 @@ def test_every_class_is_spread_evenly_over_the_folds(labels, count, seed):
     for label in set(labels.tolist()):
         each = [int(((number == k) & (labels == label)).sum()) for k in range(count)]
         assert max(each) - min(each) <= 1
+
+
+@pytest.mark.parametrize("name", ["scores of its own", "numbers, scores of its own"])
+def test_a_task_with_scores_of_its_own_has_a_standard_error(name):
+    assert TASKS[name].standard_error(2.5) == 0
 
 
 @pytest.mark.parametrize("labels", [False, True], ids=["one label", "several labels"])

@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from diffmg.core.errors import DiffmgError
 from diffmg.graph.network import HeteroGraph
-from diffmg.race.choice import standard_error
 from diffmg.race.evidence import chance_of
 from diffmg.race.field import Field
 from diffmg.tables import export_tables, read_problem
@@ -213,9 +212,8 @@ def test_chance_is_a_half_or_the_share_of_positives(metric):
 
 def test_the_standard_error_goes_by_the_rare_class():
     plain, ranked = task_of(), task_of(metric="roc_auc")
-    assert (plain.sample_size("val"), ranked.sample_size("val")) == (36, pytest.approx(3))
-    assert standard_error(0.8, ranked) == pytest.approx(np.sqrt(0.8 * 0.2 / 3))
-    assert standard_error(0.8, plain) == pytest.approx(np.sqrt(0.8 * 0.2 / 36))
+    assert ranked.standard_error(0.8) == pytest.approx(np.sqrt(0.8 * 0.2 / 3))
+    assert plain.standard_error(0.8) == pytest.approx(np.sqrt(0.8 * 0.2 / 36))
 
 
 def test_answers_are_those_of_any_classification():

@@ -59,8 +59,8 @@ def assert_same(found: Sequence[Trained], wanted: Sequence[Training], tolerance:
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):
         assert (one.epochs, one.best_epoch) == (other.epoch, other.best_epoch)
-        assert one.best_value == pytest.approx(other.best_value, abs=tolerance)
-        assert one.best_score == pytest.approx(other.best_score, abs=tolerance)
+        assert one.best_value == pytest.approx(other.best_value, abs=tolerance, rel=tolerance)
+        assert one.best_score == pytest.approx(other.best_score, abs=tolerance, rel=tolerance)
         assert one.val_loss == pytest.approx(float(other.steps.records[other.best_epoch - 1, 1]), abs=tolerance)
         best = other.best_model().state_dict()
         assert set(one.weights) == set(best)

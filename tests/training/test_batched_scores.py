@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from diffmg.tasks import NodeClassification
+from diffmg.tasks import NodeClassification, NodeRegression
 from diffmg.tasks.metrics import auc_of
-from diffmg.training.batched_scores import Classes, batched_auc
+from diffmg.training.batched_scores import Classes, Numbers, batched_auc
 
 
 def test_auc_of_every_row_with_ties_zeros_of_both_signs_and_infinities():
@@ -47,3 +47,26 @@ def test_classification_of_every_slot(metric, multilabel, classes, weight):
         loss, score = task.evaluate((rows[slot] @ weight[slot] + bias[slot],), "val")
         assert torch.allclose(losses[slot], loss, equal_nan=True)
         assert torch.allclose(scores[slot].double(), score.double(), equal_nan=True)
+
+
+@pytest.mark.parametrize("metric", ["mae", "rmse", "r2"])
+@pytest.mark.parametrize("loss", ["mae", "huber", "mse"])
+def test_regression_of_every_slot(metric, loss):
+    values = np.random.default_rng(0).normal(5, 3, (30, 2))
+    task = NodeRegression.build("a", values, train=range(12), val=range(12, 24), metric=metric, loss=loss)
+    draw = torch.Generator().manual_seed(1)
+    rows, weight, bias = (torch.randn(4, *size, generator=draw) for size in ((30, 5), (5, 2), (2,)))
+    model = SimpleNamespace(parameters={"head.weight": weight, "head.bias": bias})
+    rows[3, 20] = torch.nan
+    losses, scores = Numbers(task).evaluate(model, (rows,))
+    (by_rows,), by_head = Numbers(task).gradients(model, (rows,))
+    for slot in range(4):
+        found = task.evaluate((rows[slot] @ weight[slot] + bias[slot],), "val")
+        assert torch.allclose(losses[slot], found[0], equal_nan=True)
+        assert torch.allclose(scores[slot], found[1], equal_nan=True)
+        if slot == 3:  # its NaN would be multiplied with
+            continue
+        leaves = [t[slot].clone().requires_grad_() for t in (rows, weight, bias)]
+        wanted = torch.autograd.grad(task.loss((leaves[0] @ leaves[1] + leaves[2],), "train"), leaves)
+        for got, want in zip((by_rows, by_head["head.weight"], by_head["head.bias"]), wanted, strict=True):
+            torch.testing.assert_close(got[slot], want)

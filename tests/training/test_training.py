@@ -92,7 +92,7 @@ def test_the_record_is_of_the_model_after_the_step(problem, quick):
 def test_the_best_epoch_is_the_first_of_the_best(problem, select):
     job = training(problem, Settings(dim=8, max_epochs=12, lr=0.05, patience=None, select=select))
     history = run(job)
-    values = [r.val_score if select == "score" else -r.val_loss for r in history]
+    values = [problem.task.sign * r.val_score if select == "score" else -r.val_loss for r in history]
     assert job.best_epoch == values.index(max(values)) + 1
     assert job.best_score == history[job.best_epoch - 1].val_score
 

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from diffmg.core import DiffmgError, Predictions, Run, Source
 from diffmg.core.options import check_names
+from diffmg.core.run import shown
 
 if TYPE_CHECKING:
     from diffmg.training.job import Epoch, Job
@@ -30,7 +31,8 @@ option = partial(typer.Option, show_default="none")
 """An optional command-line option."""
 Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
-Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help="What to predict from a database.")]
+TARGET = "What to predict from a database; several columns with commas between them."
+Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help=TARGET)]
 AsOf = Annotated[list[str] | None, option("--as-of", metavar="COLUMN=TIME", help="Read only rows before a time.")]
 TASK = "A table of predictions (entity, moment, label): a file, a table of the database, or a SELECT."
 TaskTable = Annotated[str | None, option("--task", metavar="TABLE", help=TASK)]
@@ -126,7 +128,7 @@ class ProgressWatch:
         """An epoch ends."""
         self.best = max(self.best, record.val_score) if self.sign > 0 else min(self.best, record.val_score)
         self.best = record.val_score if math.isnan(self.best) else self.best
-        words = [f"best validation {self.metric} {self.best:.4f}"]
+        words = [f"best validation {self.metric} {shown(self.best)}"]
         if math.isfinite(record.train_loss):
             words.insert(0, f"loss {record.train_loss:.4f}")
         left = self.job.seconds_left()
@@ -148,9 +150,9 @@ def score_table(run: Run) -> Table:
     table = Table(*heads, title="scores of the kept model", title_justify="left")
     for name in {**run.scores("val"), **run.scores("test")}:
         row = [name, *(_cell(run.scores(part).get(name)) for part in ("val", "test"))]
-        table.add_row(*row, *([f"{run.mean('test', name):.4f} ± {run.std('test', name):.4f}"] if several else []))
+        table.add_row(*row, *([f"{shown(run.mean('test', name))} ± {shown(run.std('test', name))}"] if several else []))
     return table
 
 
 def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    return "-" if value is None else shown(value)

@@ -12,6 +12,7 @@ from diffmg.cli import common
 from diffmg.cli.common import console, say
 from diffmg.core import DiffmgError, Source
 from diffmg.core.files import write_text
+from diffmg.core.run import shown
 
 if TYPE_CHECKING:
     from diffmg.runs.model import Model
@@ -26,14 +27,14 @@ def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = N
     """Score the model of a run on the test part again."""
     table = Table("score", "test", title="kept model", title_justify="left")
     for name, value in _load(run, data, data_root).scores("test").items():
-        table.add_row(name, f"{value:.4f}")
+        table.add_row(name, shown(value))
     console.print(table)
 
 
 def predict(
     run: common.RunPath, out: OutFile = None, node: Ids = None, data: Data = None, data_root: common.DataRoot = None
 ) -> None:
-    """Predict the class of every node of the target type, with probabilities."""
+    """Predict every node of the target type: its class, with probabilities, or its numbers."""
     model = _load(run, data, data_root, verb="predict")
     _write(out, model.answers(_as_ids(node, model)))
 

@@ -45,6 +45,11 @@ class Trained:
     test: Scores
 
 
+def shown(value: float) -> str:
+    """A score for a person: four decimal places, or three digits where these would tell little."""
+    return f"{value:.3g}" if 0 < abs(value) < 1e-3 else f"{value:.4f}"
+
+
 @dataclass(frozen=True)
 class Data:
     """The data of a run."""
@@ -58,7 +63,7 @@ class Data:
     digests: Mapping[str, str] = field(default_factory=dict)
     """Hashes and counts of each part of the network and the task."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """A summary for readers: nodes, edges, classes by part."""
+    """A summary for readers: nodes, edges, classes or numbers by part."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +107,11 @@ class Evidence:
     cut: int = 0
     """Candidates whose first training was stopped early, to judge enough of them in time."""
     chance: float | None = None
-    """The test score of the model's answers dealt out at random; None before the end, or without a test part."""
+    """The test score of answers that know nothing (`blind`); None before the end, or without a test part."""
     above_chance: bool | None = None
-    """Whether the model's test score is higher than nearly all random deals of its answers."""
+    """Whether the model's test score is surely better than chance."""
+    blind: str = ""
+    """What the answers that know nothing are; the model's own, dealt out at random, where it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +188,7 @@ class Run:
     def __repr__(self) -> str:
         lines = [f"Run({self.status}: {self.plan.method.name} on {self.plan.source.name or 'a network from Python'}"]
         for part in ("val", "test"):
-            scores = ", ".join(f"{name} {value:.4f}" for name, value in self.scores(part).items())
+            scores = ", ".join(f"{name} {shown(value)}" for name, value in self.scores(part).items())
             lines += [f"  {part}: {scores}"] if scores else []
         lines += [f"  {len(self.candidates)} candidates, {len(self.trained)} trainings, seed {self.plan.seed}"]
         return "\n".join([*lines, f"  {sum(self.seconds.values()):.1f} s on {self.device})"])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from diffmg.core.options import Checked
@@ -27,6 +28,11 @@ PARTS: tuple[Part, ...] = ("train", "val", "test")
 Direction = Literal["max", "min"]
 
 
+def error_of_share(score: float, count: float) -> float:
+    """The standard error of a score that is a share of `count` examples; 0 for a score that is none."""
+    return math.sqrt(score * (1 - score) / max(1, count)) if 0 <= score <= 1 else 0.0
+
+
 class Task(ABC):
     """Other modules use a task only through these methods, never through its concrete class."""
 
@@ -42,6 +48,8 @@ class Task(ABC):
     """Name of its class in `diffmg.estimators`."""
     spec: ClassVar[type[TaskSpec]]
     """The class of its `[task]` table in a description."""
+    numeric: ClassVar[bool] = False
+    """Whether outputs are the numbers that are predicted, so that a network must not normalise them."""
     metric: str
     """The metric used for selection."""
 
@@ -109,6 +117,19 @@ class Task(ABC):
             sum(w * z for w, z in zip(weights, several, strict=True)) for several in zip(*outputs, strict=True)
         )
 
+    def standard_error(self, score: float) -> float:
+        """Of a validation score: by default that of a share of the examples; 0 for any other."""
+        return error_of_share(score, self.size("val"))
+
+    def blind_votes(self, part: Part) -> Tensor | None:  # noqa: ARG002
+        """Votes that know nothing of a node, which a model must beat; None to compare with its own, dealt out."""
+        return None
+
+    @property
+    def blind_words(self) -> str:
+        """What `blind_votes` are, for a person."""
+        return ""
+
     def folds(self, count: int, seed: int) -> Folds | None:  # noqa: ARG002
         """Training and validation examples reshuffled into folds; None where the task has no folds."""
         return None
@@ -121,9 +142,9 @@ class Task(ABC):
         """The labels of training nodes as inputs, (n, columns), zero for all other nodes; None without labels."""
         return None
 
-    def sample_size(self, part: Part) -> float:
-        """How many examples the selection metric rests on, for its standard error: all, unless few of them decide."""
-        return self.size(part)
+    def linear_outputs(self, fitted: Tensor) -> tuple[Tensor, ...]:
+        """Outputs from a linear model of `known_labels`, (n, columns): by default logits that are fairly sure."""
+        return (8 * fitted,)
 
     @property
     def sign(self) -> int:
@@ -135,8 +156,8 @@ class Task(ABC):
         """Predictions for these ids (default: all), as columns with the user's ids."""
 
     @abstractmethod
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Labelled nodes or pairs of each class, by part."""
+    def counts(self) -> Mapping[str, Mapping[str, float]]:
+        """By part, the labelled nodes or pairs of each class; of numbers, how many there are, mean and spread."""
 
     @abstractmethod
     def digests(self, order: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
@@ -185,6 +206,10 @@ class Reading:
     kept: Mapping[str, NDArray[np.bool_]]
     """Per relation of the description, a mask of edges to keep in the network; unlisted relations keep all."""
     notes: tuple[str, ...] = ()
+
+    def noting(self, note: str) -> Reading:
+        """The same with a note put first."""
+        return replace(self, notes=(note, *self.notes))
 
 
 class TaskSpec(Checked, ABC):

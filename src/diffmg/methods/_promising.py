@@ -143,5 +143,5 @@ def _score(task: Task, x: Tensor, labels: Tensor, known: Tensor) -> float:
     train = x[known]
     gram = train.T @ train + RIDGE * len(train) ** 0.5 * torch.eye(x.shape[1], device=x.device)
     weights = torch.linalg.solve(gram, train.T @ labels[known])
-    value = task.sign * float(task.evaluate((8 * (x @ weights),), "val")[1])
+    value = task.sign * float(task.evaluate(task.linear_outputs(x @ weights), "val")[1])
     return value if value == value else -float("inf")

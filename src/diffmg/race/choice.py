@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from diffmg.core import Task, compile_program
+from diffmg.core import compile_program
 from diffmg.race.board import Board, Entry, Turn
 from diffmg.race.field import Field
 
@@ -49,12 +48,7 @@ def complete_candidates(board: Board, field: Field) -> list[int]:
 
 def tolerance(board: Board, field: Field) -> float:
     """Half a standard error of the best score on the task's own validation part."""
-    return TOLERANCE * standard_error(board.best(), field.problem.task)
-
-
-def standard_error(score: float, task: Task) -> float:
-    """Of a score that is a share, by the number of validation examples it rests on; 0 for any other."""
-    return math.sqrt(score * (1 - score) / max(1, task.sample_size("val"))) if 0 <= score <= 1 else 0.0
+    return TOLERANCE * field.problem.task.standard_error(board.best())
 
 
 def size_of(entry: Entry) -> int:

@@ -59,12 +59,34 @@ def _gain_of_doubling(board: Board) -> float:
 
 
 def chance_of(task: Task, votes: Tensor, score: float) -> tuple[float, bool]:
-    """The mean score of test votes dealt out at random, and whether the score is higher than nearly all such deals.
+    """What votes that know nothing score on the test part, and whether the model is surely better than they are.
 
     Validation cannot tell: everything was chosen by it.
     """
-    draw = torch.Generator().manual_seed(0)
+    draw, blind = torch.Generator().manual_seed(0), task.blind_votes("test")
+    return _dealt(task, votes, score, draw) if blind is None else _swapped(task, votes, blind, score, draw)
+
+
+def _dealt(task: Task, votes: Tensor, score: float, draw: torch.Generator) -> tuple[float, bool]:
+    """The mean score of the votes dealt out at random, and whether the score is higher than nearly all such deals."""
     orders = (torch.randperm(len(votes), generator=draw) for _ in range(SHUFFLES))
     dealt = [float(task.score_votes(votes[order], "test")) for order in orders]
     as_good = sum(task.sign * s >= task.sign * score for s in dealt)
     return statistics.fmean(dealt), as_good / SHUFFLES < RARE
+
+
+def _swapped(task: Task, votes: Tensor, blind: Tensor, score: float, draw: torch.Generator) -> tuple[float, bool]:
+    """The score of blind votes, and whether swapping them with the model's, example by example, nearly always loses.
+
+    A paired permutation test: were the model no better, either could have made any of the votes.
+    """
+
+    def lead(one: Tensor, other: Tensor) -> float:
+        return task.sign * float(task.score_votes(one, "test") - task.score_votes(other, "test"))
+
+    chance = float(task.score_votes(blind, "test"))
+    gain, as_good = task.sign * (score - chance), 0
+    for _ in range(SHUFFLES):
+        swap = torch.rand(len(votes), 1, generator=draw) < 0.5
+        as_good += lead(torch.where(swap, blind, votes), torch.where(swap, votes, blind)) >= gain
+    return chance, gain > 0 and as_good / SHUFFLES < RARE

@@ -11,7 +11,7 @@ from torch import Tensor
 from diffmg.core import Task
 from diffmg.core.run import Share
 from diffmg.race.board import Board, Turn
-from diffmg.race.choice import Pick, best_single, complete_candidates, standard_error
+from diffmg.race.choice import Pick, best_single, complete_candidates
 from diffmg.race.ensemble import choose_ensemble, diverse_pool
 from diffmg.race.field import Field
 from diffmg.training.training import outputs_of
@@ -55,7 +55,7 @@ def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pi
     def score(mean: Tensor) -> float:
         return board.sign * float(whole.score_votes(mean, "val"))
 
-    shares = choose_ensemble(votes, score, standard_error(board.best(), whole))
+    shares = choose_ensemble(votes, score, whole.standard_error(board.best()))
     mean = torch.stack([votes[n] * share for n, share in shares.items()]).sum(dim=0)
     each = [(n, share / len(turns)) for n, share in shares.items()]
     members = [Pick(complete[n], turn, share, share) for n, share in each for turn in turns]
@@ -85,7 +85,7 @@ def own_split_ensemble(board: Board, field: Field) -> tuple[Task, list[float], T
         value = float(task.score_votes(mean, "val"))
         return board.sign * value if math.isfinite(value) else -math.inf
 
-    margin = standard_error(board.best(), task)
+    margin = task.standard_error(board.best())
     chosen = {pool[n]: share for n, share in choose_ensemble([votes[n] for n in pool], score, margin).items()}
     mean = torch.stack([votes[n] * share for n, share in chosen.items()]).sum(dim=0)
     return task, list(chosen.values()), mean, [Pick(*keys[n], scales[n]) for n in chosen]

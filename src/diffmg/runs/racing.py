@@ -122,7 +122,7 @@ class Racing:
         task = self.problem.task
         votes = task.votes(self._outputs(members), "test").cpu()
         chance, above = chance_of(task.to("cpu"), votes, score)
-        return replace(evidence, chance=chance, above_chance=above)
+        return replace(evidence, chance=chance, above_chance=above, blind=task.blind_words)
 
     def _network(self, members: Members) -> EnsembleNetwork:
         method = self._ensemble(members)

@@ -44,13 +44,15 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
     time are not), and edges to other rows are dropped. Tables become node types with the primary key as id; tables
     without a key use row numbers. Foreign keys become relations; tables with two foreign keys and no columns other than
     keys become direct relations. Tables without rows, or not linked to the target by keys, are left out. The label,
-    columns whose names contain its stem, and keys made of these are neither features nor relations.
+    columns whose names contain its stem, and keys made of these are neither features nor relations. Several labels are
+    `TABLE.COLUMN,COLUMN`.
     """
     with connected(address) as connection:
         tables = _catalogue(connection, address)
-        name, label = _target(target, tables)
-        hidden = held_back(label, tables[name].columns)
-        leaking = [key for key in tables[name].foreign if {label, *hidden} & {*key.columns}]
+        name, labels = _target(target, tables)
+        telling = (c for label in labels for c in held_back(label, tables[name].columns) if c not in labels)
+        hidden = tuple(dict.fromkeys(telling))
+        leaking = [key for key in tables[name].foreign if {*labels, *hidden} & {*key.columns}]
         tables[name] = tables[name].without(leaking)
         times = times_of(as_of or {}, tables)
         if not has_rows(connection, tables[name], (), times.get(name, {})):
@@ -63,9 +65,9 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
             "declare keys in the database, or describe the relations in a TOML file"
         )
     return Description(
-        nodes_of(tables, name, frozenset({label, *hidden})),
+        nodes_of(tables, name, frozenset({*labels, *hidden})),
         relations,
-        ClassificationSpec(name, (label,), held_back=hidden, seed=seed),
+        ClassificationSpec(name, labels, held_back=hidden, seed=seed),
         database=address,
         on_unknown="drop" if as_of else "error",
         as_of={f"{t}.{column}": time for t in tables for column, time in times.get(t, {}).items()},
@@ -179,19 +181,25 @@ def _catalogue(connection: Connection, address: str) -> dict[str, DatabaseTable]
     return tables
 
 
-def _target(target: str, tables: Tables) -> tuple[str, str]:
-    """Table and column of the label."""
+def _target(target: str, tables: Tables) -> tuple[str, tuple[str, ...]]:
+    """Table and columns of the labels."""
     if "." not in target:
         raise DiffmgError(f"a target is TABLE.COLUMN, but got {target!r}; tables: {', '.join(tables)}")
-    name, label = split_name(target, tables) or (target.rpartition(".")[0], "")
+    name, column = split_name(target, tables) or (target.rpartition(".")[0], "")
     if name not in tables:
         raise unknown("table of the target:", name, tables)
-    if label not in tables[name].columns:
-        raise unknown(f"column of table {name!r}:", label, tables[name].columns)
-    if label in tables[name].primary or tables[name].columns[label] == "other":
-        why = "a part of the primary key" if label in tables[name].primary else "whose type is none"
-        raise DiffmgError(f"a label is a column of classes, but got {target!r}, {why}")
-    return name, label
+    labels = (column,) if column in tables[name].columns else tuple(c.strip() for c in column.split(","))
+    for label in labels:
+        _check_label(label, tables[name])
+    return name, labels
+
+
+def _check_label(label: str, table: DatabaseTable) -> None:
+    if label not in table.columns:
+        raise unknown(f"column of table {table.name!r}:", label, table.columns)
+    if label in table.primary or table.columns[label] == "other":
+        why = "a part of the primary key" if label in table.primary else "whose type is none"
+        raise DiffmgError(f"a label is a column of classes or numbers, but got {f'{table.name}.{label}'!r}, {why}")
 
 
 def with_rows(connection: Connection, tables: Tables, times: Mapping[str, Times]) -> Tables:

@@ -212,7 +212,7 @@ def description_to_dict(description: Description) -> dict[str, Any]:
         plain["task"] = _plain(description.task)
         if _kind_of(plain["task"]) is not type(description.task):
             kind = next(name for name, task in TASKS.items() if task.spec is type(description.task))
-            plain["task"] = {"kind": kind} | plain["task"]
+            plain["task"] = {"kind": kind} | plain["task"] | {"kind": kind}
     return plain
 
 
@@ -231,7 +231,8 @@ def _task(given: Any) -> TaskSpec:
             f"a [task] has `target` and `label`, or `relation`, or says its `kind` (one of {kinds}), "
             f"but got only {', '.join(given) or 'nothing'}"
         )
-    return from_plain(kind, {name: value for name, value in given.items() if name != "kind"}, "[task]")
+    told = any(f.name == "kind" for f in fields(kind))  # type: ignore[arg-type]  # a spec is a dataclass
+    return from_plain(kind, {name: v for name, v in given.items() if name != "kind" or told}, "[task]")
 
 
 def _kind_of(given: Mapping[str, Any]) -> type[TaskSpec] | None:

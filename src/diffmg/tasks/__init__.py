@@ -5,5 +5,6 @@ from diffmg.tasks.answers import Answers
 from diffmg.tasks.node_classification import NodeClassification
 from diffmg.tasks.problem import Problem
 from diffmg.tasks.recommendation import Recommendation
+from diffmg.tasks.regression import NodeRegression
 
-__all__ = ["PARTS", "Answers", "NodeClassification", "Part", "Problem", "Recommendation", "Task"]
+__all__ = ["PARTS", "Answers", "NodeClassification", "NodeRegression", "Part", "Problem", "Recommendation", "Task"]

@@ -20,6 +20,8 @@ class Answers:
     """Columns of one length; goes into pandas, polars, Arrow or CSV."""
 
     columns: Mapping[str, NDArray[Any]]
+    exact: frozenset[str] = frozenset()
+    """Columns of numbers in the user's units, written to nine significant digits."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -57,11 +59,15 @@ class Answers:
         return self.to_polars() if find_spec("polars") else self.to_arrow()
 
     def to_csv(self) -> str:
-        """As CSV text, with floats to six decimal places."""
+        """As CSV text, with floats to six decimal places, or nine significant digits in `exact` columns."""
+        forms = [".9g" if name in self.exact else ".6f" for name in self.columns]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows([f"{v:.6f}" if isinstance(v, float) else v for v in row] for row in self.rows())
+        writer.writerows(
+            [format(v, form) if isinstance(v, float) else v for v, form in zip(row, forms, strict=True)]
+            for row in self.rows()
+        )
         return text.getvalue()
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from diffmg.core import PARTS, DiffmgError, Part
 from diffmg.core.arrow import plain
@@ -24,6 +24,18 @@ NAMES: dict[str, Part] = {
     "testing": "test",
 }
 """Accepted names of the parts in a split column."""
+MANY = 50
+"""More different whole numbers than this are taken as numbers, not as classes."""
+
+
+def are_numbers(values: pa.ChunkedArray) -> bool:
+    """Whether labels are numbers, not classes: some of them are not whole, or there are many different ones."""
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    values = plain(values)
+    if pa.types.is_floating(values.type):  # `plain` makes whole numbers integers
+        return bool(values.null_count < len(values))
+    return bool(pa.types.is_integer(values.type) and pc.count_distinct(values).as_py() > MANY)
 
 
 def class_numbers(values: pa.ChunkedArray, what: str, classes: Sequence[Any] | None = None) -> tuple[Ints, list[Any]]:
@@ -55,6 +67,12 @@ def split_numbers(values: pa.ChunkedArray, what: str) -> dict[Part, Ints]:
         raise DiffmgError(f"{what} must say train, val, test or nothing, but got {unexpected[:3]}")
     parts = np.array([NAMES[t.lower()] if t else "" for t in texts])
     return {part: np.flatnonzero(parts == part) for part in PARTS}
+
+
+def split_by_id(strata: Ints, shares: Shares, seed: int, ids: ArrayLike | None) -> dict[Part, Ints]:
+    """`random_split` in the order of ids, so that it is the same for any order of the rows."""
+    order = np.arange(len(strata)) if ids is None else np.argsort(np.asarray(ids), kind="stable")
+    return {part: order[index] for part, index in random_split(strata[order], shares, seed).items()}
 
 
 def random_split(labels: Ints, shares: Shares, seed: int) -> dict[Part, Ints]:

@@ -94,3 +94,25 @@ def ndcg_at_k(hits: Tensor, relevant: Tensor) -> Tensor:
     discount = 1 / torch.log2(torch.arange(2, k + 2, device=hits.device, dtype=torch.float64))
     best = discount.cumsum(0)[relevant.clamp(max=k).long() - 1]
     return ((hits.double() * discount).sum(dim=1) / best).mean()
+
+
+def mae(predicted: Tensor, true: Tensor) -> Tensor:
+    """Mean absolute error; of several columns (..., n, T) the mean of theirs, as in scikit-learn."""
+    return (predicted - true).abs().mean(dim=(-2, -1))
+
+
+def rmse(predicted: Tensor, true: Tensor) -> Tensor:
+    """Root of the mean squared error; of several columns (..., n, T) the mean of theirs, as in scikit-learn."""
+    return (predicted - true).square().mean(dim=-2).sqrt().mean(dim=-1)
+
+
+def r2(predicted: Tensor, true: Tensor) -> Tensor:
+    """Share of the variance that is explained; of several columns (..., n, T) the mean of theirs.
+
+    As in scikit-learn, a column that does not vary counts 1 where it is met exactly, else 0.
+    """
+    missed = (predicted - true).square().sum(dim=-2)
+    total = (true - true.mean(dim=-2, keepdim=True)).square().sum(dim=-2)
+    constant = true.amax(dim=-2) == true.amin(dim=-2)
+    exact = (missed == 0).to(missed.dtype) + 0 * missed  # NaN stays NaN
+    return torch.where(constant, exact, 1 - missed / total).mean(dim=-1)

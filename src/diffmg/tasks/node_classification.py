@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -12,12 +12,12 @@ import torch.nn.functional as F  # noqa: N812
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from diffmg.core import TASKS, DiffmgError, Part, Task, unknown
+from diffmg.core import TASKS, DiffmgError, Part, unknown
 from diffmg.core.arrow import as_column
-from diffmg.core.task import Folds
+from diffmg.core.task import Folds, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import Answers, inverse
+from diffmg.tasks.answers import Answers
 from diffmg.tasks.class_balance import (
     ClassWeight,
     checked_class_weight,
@@ -27,9 +27,10 @@ from diffmg.tasks.class_balance import (
     weights_of,
 )
 from diffmg.tasks.classification_spec import ClassificationSpec
-from diffmg.tasks.labels import Shares, class_numbers, fold_numbers, random_split, split_numbers
+from diffmg.tasks.labels import Shares, class_numbers, split_by_id, split_numbers
 from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
 from diffmg.tasks.node_labels import check_parts, check_training_classes, class_names, node_numbers
+from diffmg.tasks.node_task import NodeTask
 from diffmg.tasks.ranking import RANKED, effective_size, has_order, marks_of, ranking_score
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ __all__ = ["ClassificationSpec", "NodeClassification"]
 
 @TASKS.add("classification")
 @dataclass(frozen=True, repr=False)
-class NodeClassification(Task):
+class NodeClassification(NodeTask):
     """One label per node, or several: `labels` is (n,) class numbers, or (n, C) of 0 and 1; -1 is unknown."""
 
     target: str
@@ -61,6 +62,7 @@ class NodeClassification(Task):
     verb: ClassVar = "predict"
     estimator: ClassVar = "MetaGraphClassifier"
     spec: ClassVar = ClassificationSpec
+    missing: ClassVar = "-1"
 
     @classmethod
     def build(
@@ -92,7 +94,7 @@ class NodeClassification(Task):
         given: dict[Part, ArrayLike] = {"train": train, "val": val, "test": test}
         parts = {part: node_numbers(part, index, len(values)) for part, index in given.items()}
         names = class_names(values, classes)
-        check_parts(target, values, parts)
+        check_parts(target, np.asarray((values.reshape(len(values), -1) >= 0).all(axis=1)), parts)
         check_training_classes(values[parts["train"]], names)
         tensors = {part: torch.from_numpy(index) for part, index in parts.items()}
         numbers = torch.from_numpy(values.astype(np.int64))
@@ -127,16 +129,15 @@ class NodeClassification(Task):
         if split is not None:
             parts = split_numbers(as_column(split, "the split"), "the split")
         else:
-            order = np.arange(len(labels)) if ids is None else np.argsort(np.asarray(ids), kind="stable")
-            parts = {part: order[index] for part, index in random_split(labels[order], shares, seed).items()}
+            parts = split_by_id(labels, shares, seed, ids)
         return cls.build(
             target, labels, **parts, classes=classes, metric=metric, positive=positive, class_weight=class_weight
         )
 
     @property
-    def target_types(self) -> tuple[str, ...]:
-        """The labelled type."""
-        return (self.target,)
+    def nodes(self) -> int:
+        """As many as there are labels, known or not."""
+        return len(self.labels)
 
     @property
     def outputs(self) -> int:
@@ -147,19 +148,6 @@ class NodeClassification(Task):
     def multilabel(self) -> bool:
         """Whether a node may have several labels."""
         return self.labels.ndim == 2
-
-    def size(self, part: Part) -> int:
-        """Labelled nodes of a part."""
-        return len(self.parts[part])
-
-    def check(self, graph: HeteroGraph) -> None:
-        """The labelled type must exist, with as many nodes as labels."""
-        graph.schema.check_type(self.target)
-        if graph.num_nodes[self.target] != len(self.labels):
-            raise DiffmgError(
-                f"there must be one label (or -1) per {self.target!r} node, "
-                f"{graph.num_nodes[self.target]} in all, but got {len(self.labels)}"
-            )
 
     def to(self, device: torch.device | str) -> NodeClassification:
         """The same task with its tensors on another device."""
@@ -193,11 +181,12 @@ class NodeClassification(Task):
         marks = marks_of(labels, self.outputs, self.positive)
         return ranking_score(metric, logits, marks, self.positive, multilabel=self.multilabel)
 
-    def sample_size(self, part: Part) -> float:
+    def standard_error(self, score: float) -> float:
         """Of a metric of an order: by the smaller groups that it compares."""
         if self.metric not in RANKED:
-            return super().sample_size(part)
-        return effective_size(marks_of(self.labels[self.parts[part]], self.outputs, self.positive))
+            return super().standard_error(score)
+        marks = marks_of(self.labels[self.parts["val"]], self.outputs, self.positive)
+        return error_of_share(score, effective_size(marks))
 
     def _ordered(self, index: Tensor) -> bool:
         """Whether there is an order of these nodes to be scored: they have more than one class."""
@@ -238,9 +227,7 @@ class NodeClassification(Task):
         logits, index = self._logits(votes), self.parts[part]
         if type(self).scores is NodeClassification.scores:
             return self._scores(logits, index)[self.metric]
-        outputs = logits.new_zeros(len(self.labels), self.outputs)
-        outputs[index] = logits
-        return self.scores((outputs,), part)[self.metric]
+        return self.scores((self.placed(logits, part),), part)[self.metric]
 
     def blend(self, outputs: Sequence[tuple[Tensor, ...]], weights: Sequence[float]) -> tuple[Tensor, ...]:
         """Logits of the weighted mean of the probabilities."""
@@ -253,28 +240,21 @@ class NodeClassification(Task):
         return torch.logit(votes) if self.multilabel else votes.log()
 
     def folds(self, count: int, seed: int) -> Folds | None:
-        """Each class (of several labels a node: all nodes) divided among the folds at random.
+        """Each class divided among the folds; None where the metric is of an order and a fold would have no order."""
+        folds = super().folds(count, seed)
+        if folds is None or self.metric not in RANKED:
+            return folds
+        tasks: tuple[Any, ...] = folds.tasks
+        return folds if all(self._ordered(task.parts["val"]) for task in tasks) else None
 
-        None where the metric is of an order and a fold would have no order.
-        """
-        known = torch.cat([self.parts["train"], self.parts["val"]]).sort().values
-        codes = self.labels[known].numpy(force=True)
-        number = fold_numbers(np.zeros(len(codes), np.int64) if self.multilabel else codes, count, seed)
-        places = tuple(torch.from_numpy(np.flatnonzero(number == k)).to(known.device) for k in range(count))
-        rest = (torch.from_numpy(np.flatnonzero(number != k)).to(known.device) for k in range(count))
-        tasks = tuple(self._with(train=known[r], val=known[p]) for p, r in zip(places, rest, strict=True))
-        if self.metric in RANKED and not all(self._ordered(task.parts["val"]) for task in tasks):
-            return None
-        return Folds(tasks, self._with(val=known), places)
+    def strata(self, index: Tensor) -> NDArray[np.int64]:
+        """Their classes; one group where a node may have several labels."""
+        return super().strata(index) if self.multilabel else self.labels[index].numpy(force=True)
 
-    def joined(self, *, test: bool = False) -> NodeClassification:
-        """Training on every labelled node, or on all but the test part."""
-        kept: tuple[Part, ...] = ("train", "val", "test") if test else ("train", "val")
-        return self._with(train=torch.cat([self.parts[part] for part in kept]))
-
-    def _with(self, **parts: Tensor) -> NodeClassification:
-        new = {part: parts.get(part, index) for part, index in self.parts.items()}
-        return replace(self, parts=new, weights=weights_of(self.class_weight, self.labels[new["train"]], self.outputs))
+    def with_parts(self, **parts: Tensor) -> Self:
+        """Weights of classes go by the training part."""
+        new = super().with_parts(**parts)
+        return replace(new, weights=weights_of(self.class_weight, self.labels[new.parts["train"]], self.outputs))
 
     def decide(self, logits: Tensor) -> Tensor:
         """Class numbers (n,), or zeros and ones (n, C)."""
@@ -321,12 +301,10 @@ class NodeClassification(Task):
     def digests(self, order: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
         """Classes, labels, and each part of the split."""
         labels, perm = self.labels.numpy(force=True), order.get(self.target)
-        places = np.arange(len(labels)) if perm is None else inverse(perm)
         found = {"task": f"classification of {self.target}", "metric": self.metric}
         found["classes"] = ", ".join(map(str, self.classes))
         found["labels"] = f"{int((labels >= 0).sum())} labels #{fingerprint(labels if perm is None else labels[perm])}"
-        for part, index in self.parts.items():
-            found[f"split, {part}"] = f"{len(index)} nodes #{fingerprint(np.sort(places[index.numpy(force=True)]))}"
+        found |= self.split_digests(perm)
         if self._positive_matters:
             found["positive"] = str(self.classes[self.positive])  # type: ignore[index]
         if self.class_weight is not None:
@@ -359,9 +337,7 @@ class NodeClassification(Task):
         if self.target not in orders:
             return self
         order, device = orders[self.target], self.labels.device
-        places = torch.from_numpy(inverse(order)).to(device)
-        parts = {part: places[index] for part, index in self.parts.items()}
-        return replace(self, labels=self.labels[torch.from_numpy(order).to(device)], parts=parts)
+        return replace(self, labels=self.labels[torch.from_numpy(order).to(device)], parts=self.parts_in(order))
 
     def export(self, tables: TablesOut) -> ClassificationSpec:
         """Columns of labels and split."""
@@ -369,15 +345,12 @@ class NodeClassification(Task):
         classes = [c.item() if isinstance(c, np.generic) else c for c in self.classes]
         if len({type(c) for c in classes}) > 1 or not isinstance(classes[0], str | int | float):
             classes = [str(c) for c in classes]
-        split = np.full(len(labels), None, object)
-        for part, index in self.parts.items():
-            split[index.numpy(force=True)] = part
         columns: dict[str, Any]
         if self.multilabel:
             columns = {f"label{i}": [None if v < 0 else int(v) for v in marks] for i, marks in enumerate(labels.T)}
         else:
             columns = {"label": [None if number < 0 else classes[number] for number in labels]}
-        tables.add_node_columns(self.target, columns | {"split": split})
+        tables.add_node_columns(self.target, columns | {"split": self.split_column()})
         positive = classes[self.positive] if self._positive_matters else None  # type: ignore[index]
         more = {"metric": self.metric, "positive": positive, "class_weight": self._weight_by_name()}
         return ClassificationSpec(self.target, tuple(columns), "split", classes=tuple(classes), **more)

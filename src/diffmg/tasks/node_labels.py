@@ -35,13 +35,12 @@ def class_names(labels: NDArray[Any], classes: Sequence[Any] | None) -> tuple[An
     return names
 
 
-def check_parts(target: str, labels: NDArray[Any], parts: Mapping[Part, NDArray[np.int64]]) -> None:
-    """Training and validation have nodes, every node of a part has a label, and parts do not overlap."""
+def check_parts(target: str, known: NDArray[np.bool_], parts: Mapping[Part, NDArray[np.int64]]) -> None:
+    """Training and validation have nodes, every node of a part has a label (is `known`), and parts do not overlap."""
     for part, index in parts.items():
         if part != "test" and not index.size:
             raise DiffmgError(f"the split needs {target!r} nodes in train and in val, but got none in {part}")
-        missing = labels[index] < 0
-        bad = index[missing if missing.ndim == 1 else missing.any(axis=1)]
+        bad = index[~known[index]]
         if len(bad):
             raise DiffmgError(f"every {target!r} node of {part} must have a label, but got none for {bad[:3].tolist()}")
     pairs: tuple[tuple[Part, Part], ...] = (("train", "val"), ("train", "test"), ("val", "test"))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from diffmg.core import TASKS, Part, Task
 from diffmg.nn.batched import BatchedModel
+from diffmg.tasks.numbers import LOSSES, SCORES
 from diffmg.tasks.pairs import Labelled
 from diffmg.tasks.ranking import RANKED
 
@@ -31,6 +32,8 @@ def objective_of(task: Task, *, fused: bool) -> Objective | None:
     """The objective of a task, or None if it cannot be computed for many trainings at once."""
     if type(task) is TASKS.get("classification"):
         return Classes(task)
+    if type(task) is TASKS.get("regression"):
+        return Numbers(task)
     if type(task) is TASKS.get("recommendation") and task.metric == "auc":
         return FusedPairs(task) if fused else PlainPairs(task)
     return None
@@ -99,11 +102,15 @@ class Classes:
         """Loss and the selection metric."""
         p = model.parameters
         logits = _logits(outputs[0][:, self.task.parts["val"]], p["head.weight"].detach(), p["head.bias"].detach())
-        score = self._score(logits, self.task.labels[self.task.parts["val"]])
+        score = self._score(logits, self._true("val"))
         return self._loss(logits, "val"), torch.where(logits.isnan().any(dim=2).any(dim=1), torch.nan, score)
 
+    def _true(self, part: Part) -> Tensor:
+        labels: Tensor = self.task.labels[self.task.parts[part]]
+        return labels
+
     def _loss(self, logits: Tensor, part: Part) -> Tensor:
-        labels, weights = self.task.labels[self.task.parts[part]], self.task.weights
+        labels, weights = self._true(part), self.task.weights
         if self.task.multilabel:
             true = labels.float().expand_as(logits)
             each = F.binary_cross_entropy_with_logits(logits, true, reduction="none", pos_weight=weights)
@@ -127,6 +134,21 @@ class Classes:
             return 2 * hits.sum(dim=1) / twice.sum(dim=1).clamp(min=1)
         f1 = 2 * hits / twice.clamp(min=1)
         return f1.mean(dim=1) if multilabel else (f1 * (twice > 0)).sum(dim=1) / (twice > 0).sum(dim=1)
+
+
+class Numbers(Classes):
+    """Regression: a linear head on the rows with numbers."""
+
+    def _true(self, part: Part) -> Tensor:
+        values: Tensor = self.task.values[self.task.parts[part]]
+        return values
+
+    def _loss(self, outputs: Tensor, part: Part) -> Tensor:
+        true = self.task.scaled[self.task.parts[part]].expand_as(outputs)
+        return LOSSES[self.task.error](outputs, true, reduction="none").mean(dim=(1, 2))
+
+    def _score(self, outputs: Tensor, true: Tensor) -> Tensor:
+        return SCORES[self.task.metric](self.task.scale.restored(outputs), true)
 
 
 def batched_auc(positive: Tensor, negative: Tensor) -> Tensor:

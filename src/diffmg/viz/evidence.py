@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffmg.core import Run
-from diffmg.core.run import Evidence
+from diffmg.core.run import Evidence, shown
 
 SHOWN = 5
 
@@ -31,24 +31,24 @@ def _judged(found: Evidence) -> str:
 
 
 def _chosen(run: Run, found: Evidence) -> list[str]:
-    lines = [f"single model: validation {run.metric} {found.single_score:.4f}{_test(run, single=True)}"]
+    lines = [f"single model: validation {run.metric} {shown(found.single_score)}{_test(run, single=True)}"]
     if run.plan.single:
         return lines
     number = len(found.shares)
     who = f"ensemble of {number} candidates" if number > 1 else "ensemble of one candidate"
-    return [*lines, f"{who}: validation {run.metric} {found.ensemble_score:.4f}{_test(run)}"]
+    return [*lines, f"{who}: validation {run.metric} {shown(found.ensemble_score)}{_test(run)}"]
 
 
 def _test(run: Run, *, single: bool = False) -> str:
     scores = run.single.test if single and run.single is not None else run.scores("test")
-    return f", test {scores[run.metric]:.4f}" if run.metric in scores else ""
+    return f", test {shown(scores[run.metric])}" if run.metric in scores else ""
 
 
 def _finalists(run: Run, found: Evidence) -> list[str]:
     if not found.finalists:
         return []
     head = f"finalists, by validation {run.metric} (mean ± standard deviation of their trainings):"
-    lines = [f"  {f.mean:.4f} ± {f.std:.4f} ({f.trainings})  {f.described}" for f in found.finalists[:SHOWN]]
+    lines = [f"  {shown(f.mean)} ± {shown(f.std)} ({f.trainings})  {f.described}" for f in found.finalists[:SHOWN]]
     hidden = len(found.finalists) - SHOWN
     return [head, *lines, *([f"  and {hidden} more"] if hidden > 0 else [])]
 
@@ -56,10 +56,11 @@ def _finalists(run: Run, found: Evidence) -> list[str]:
 def _doubts(run: Run, found: Evidence) -> list[str]:
     lines = []
     if found.gain_of_doubling == found.gain_of_doubling:  # not NaN
-        lines.append(f"twice the budget: the last doubling brought {found.gain_of_doubling:.4f} on validation")
-    if found.above_chance is False:
+        lines.append(f"twice the budget: the last doubling brought {shown(found.gain_of_doubling)} on validation")
+    if found.above_chance is False and found.chance is not None:
+        who = f"{found.blind} has" if found.blind else "the same answers dealt out at random have"
         lines.append(
-            f"no better than chance: the same answers dealt out at random have a test {run.metric} of "
-            f"{found.chance:.4f}; the data may hold nothing that tells the answer"
+            f"no better than chance: {who} a test {run.metric} of {shown(found.chance)}; "
+            "the data may hold nothing that tells the answer"
         )
     return lines

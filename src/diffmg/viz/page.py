@@ -6,6 +6,7 @@ from pathlib import Path
 
 from diffmg.core import MetaGraph, Run, read_history, read_run
 from diffmg.core.files import write_text
+from diffmg.core.run import shown
 from diffmg.viz._base import draw_all
 from diffmg.viz.curves import curves_svg
 from diffmg.viz.evidence import words_of
@@ -65,14 +66,18 @@ def _scores(run: Run) -> str:
     several, rows = len(run.trained) > 1, []
     for name in {**run.scores("val"), **run.scores("test")}:
         row = [name, *(_number(run.scores(part).get(name)) for part in ("val", "test"))]
-        mean = f"{run.mean('test', name):.4f} ± {run.std('test', name):.4f}" if run.values("test", name) else "none"
+        mean = _spread(run, name) if run.values("test", name) else "none"
         rows.append(row + ([mean] if several else []))
     heads = ["score", "validation", "test"]
     return table([*heads, f"test, mean of {len(run.trained)} trainings"] if several else heads, rows)
 
 
+def _spread(run: Run, name: str) -> str:
+    return f"{shown(run.mean('test', name))} ± {shown(run.std('test', name))}"
+
+
 def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.4f}"
+    return "none" if value is None else shown(value)
 
 
 def _candidates(run: Run) -> str:
@@ -93,7 +98,7 @@ def _race(run: Run) -> str:
     lines = "".join(f"<p>{escape(line)}</p>" for line in words_of(run) if not line.startswith(("  ", "finalists")))
     shares = {s.candidate: f"{s.share:.0%}" for s in found.shares}
     rows = [
-        [f"{f.mean:.4f} ± {f.std:.4f}", str(f.trainings), shares.get(f.candidate, ""), f.described]
+        [f"{shown(f.mean)} ± {shown(f.std)}", str(f.trainings), shares.get(f.candidate, ""), f.described]
         for f in found.finalists
     ]
     heads = [f"validation {run.metric}", "trainings", "share in the ensemble", "finalist"]

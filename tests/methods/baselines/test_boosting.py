@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from diffmg.core.errors import DiffmgError
 from diffmg.methods.baselines.boosting import Boosting
@@ -13,9 +13,11 @@ from fitted_checks import (
     SETTINGS,
     assert_a_saved_network_predicts_by_itself,
     assert_only_training_labels_are_read,
+    assert_only_training_numbers_are_read,
     fitted,
     groups,
     lacking_a_class,
+    numbers,
     outputs,
     score,
     world_of_labels,
@@ -85,3 +87,23 @@ def test_a_missing_library_is_named_before_anything_is_computed(monkeypatch):
 def test_bad_options(options):
     with pytest.raises(DiffmgError, match=next(iter(options))):
         Boosting(**options)
+
+
+@pytest.mark.parametrize(
+    ("loss", "theirs"), [("mae", "absolute_error"), ("mse", "squared_error"), ("huber", "squared_error")]
+)
+def test_numbers_are_those_of_scikit_learn_on_the_same_table(loss, theirs):
+    problem = numbers(groups(200), loss=loss)
+    network = fitted(METHOD, problem)
+    x, train = network.table(problem.graph), problem.task.parts["train"].numpy()
+    for column, found in enumerate(network(problem.graph)[0].T):
+        options = {"max_iter": 5, "max_leaf_nodes": METHOD.leaves, "early_stopping": False, "loss": theirs}
+        model = HistGradientBoostingRegressor(**options).fit(x[train], problem.task.scaled[train, column])
+        np.testing.assert_allclose(found, model.predict(x), atol=1e-5)
+
+
+def test_numbers_of_others_are_told_but_not_of_the_test_part():
+    problem = numbers(groups(200))
+    assert_only_training_numbers_are_read(METHOD, problem)
+    assert_a_saved_network_predicts_by_itself(METHOD, problem)
+    assert float(problem.task.scores(outputs(Boosting(rounds=50), problem), "val")["r2"]) > 0.5

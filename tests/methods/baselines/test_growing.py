@@ -117,3 +117,22 @@ def test_trees_that_were_read_wrongly_are_refused(monkeypatch):
     x = table(200)
     with pytest.raises(DiffmgError, match=r"a difference of .* from sklearn"):
         grow(x, marked(np.eye(2)[classes(x, 2)], False), "sklearn", GROWTH, 0)
+
+
+@pytest.mark.parametrize(("loss", "theirs"), [("mae", "regression_l1"), ("mse", "regression"), ("huber", "huber")])
+def test_numbers_are_those_of_lightgbm(loss, theirs):
+    library = pytest.importorskip("lightgbm")
+    x = table(300)
+    y = np.nan_to_num(x[:, 0]) * 2 + np.random.default_rng(0).normal(0, 0.1, 300)
+    labels = TrainingLabels(torch.arange(300), torch.from_numpy(y[:, None]), multilabel=False, loss=loss)
+    trees = grow(x, labels, "lightgbm", GROWTH, 0)
+    model = library.LGBMRegressor(
+        n_estimators=GROWTH.rounds,
+        learning_rate=GROWTH.rate,
+        num_leaves=GROWTH.leaves,
+        reg_lambda=GROWTH.penalty,
+        objective=theirs,
+        verbose=-1,
+    ).fit(x, y)
+    other = table(50, 1)
+    np.testing.assert_allclose(trees.scores(torch.from_numpy(other))[:, 0], model.predict(other), atol=1e-6)

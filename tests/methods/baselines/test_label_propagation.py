@@ -8,9 +8,11 @@ from sklearn.metrics import roc_auc_score
 from baseline_checks import dense_union
 from diffmg.core.errors import DiffmgError
 from diffmg.methods.baselines.label_propagation import LabelPropagation
+from diffmg.tasks import NodeRegression, Problem
 from fitted_checks import (
     assert_a_saved_network_predicts_by_itself,
     assert_only_training_labels_are_read,
+    assert_only_training_numbers_are_read,
     groups,
     lacking_a_class,
     outputs,
@@ -83,3 +85,16 @@ def test_a_class_without_training_nodes_is_never_predicted():
 def test_bad_options(options):
     with pytest.raises(DiffmgError, match=next(iter(options))):
         LabelPropagation(**options)
+
+
+def test_numbers_are_means_of_those_that_arrive():
+    """Of one class after the other: numbers spread as the shares of classes do."""
+    labelled = world_of_labels()
+    task = labelled.task
+    values = task.labels.double().numpy()
+    problem = Problem(labelled.graph, NodeRegression.build("a", values, **task.parts))
+    wanted = oracle(several=False) @ np.arange(3)
+    found = problem.task.predictions(outputs(METHOD, problem))[:, 0]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert_only_training_numbers_are_read(METHOD, problem)
+    assert_a_saved_network_predicts_by_itself(METHOD, problem)

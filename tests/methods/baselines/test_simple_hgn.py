@@ -149,3 +149,9 @@ def test_bad_options():
     for wrong in ({"beta": 1.5}, {"edge_dim": 0}):
         with pytest.raises(DiffmgError, match=next(iter(wrong))):
             SimpleHGN(**wrong)
+
+
+def test_numbers_are_not_normalised(regression):
+    network = SimpleHGN(**OPTIONS).network(regression, Settings(dim=8), 0)
+    (found,) = network(regression.graph)
+    assert len(found.abs().unique()) > 20, "a normalised number is 1 or -1"

@@ -11,14 +11,16 @@ from diffmg.core.errors import DiffmgError
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._labels import TrainingLabels
 from diffmg.methods.baselines._svd import root_mean_square, side_by_side, truncated_svd
-from diffmg.methods.baselines.svd import Svd, blocks_of, logistic
+from diffmg.methods.baselines.svd import Svd, blocks_of, decomposed, logistic
 from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
 from fitted_checks import (
     assert_a_saved_network_predicts_by_itself,
     assert_only_training_labels_are_read,
+    assert_only_training_numbers_are_read,
     groups,
     lacking_a_class,
+    numbers,
     outputs,
     score,
 )
@@ -127,3 +129,22 @@ def test_a_type_with_nothing_around_it_gets_the_shares_of_the_classes():
 def test_bad_options(options):
     with pytest.raises(DiffmgError, match=next(iter(options))):
         Svd(**options)
+
+
+def test_numbers_are_those_of_ridge_regression_by_its_normal_equations():
+    problem, method = numbers(groups()), Svd(rank=500, l2=0.7)
+    x, _ = decomposed(problem.graph, "person", 500, 0)
+    train, task = problem.task.parts["train"].numpy(), problem.task
+    known, y = x[train], task.scaled[train].double().numpy()
+    centre = known - known.mean(axis=0)
+    weights = np.linalg.solve(centre.T @ centre + 0.7 * np.eye(x.shape[1]), centre.T @ (y - y.mean(axis=0)))
+    wanted = (x - known.mean(axis=0)) @ weights + y.mean(axis=0)
+    np.testing.assert_allclose(outputs(method, problem)[0], wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_numbers_are_learned_from_training_alone(columns):
+    problem = numbers(groups(), columns)
+    assert_only_training_numbers_are_read(Svd(rank=10), problem)
+    assert_a_saved_network_predicts_by_itself(Svd(rank=10), problem)
+    assert float(problem.task.scores(outputs(Svd(rank=10), problem), "val")["r2"]) > 0.5

@@ -86,5 +86,7 @@ def test_weights_come_from_the_task():
 
 
 def test_a_task_without_classes_is_refused():
-    with pytest.raises(DiffmgError, match="needs a task with classes, but got a 'recommendation' without labels"):
+    with pytest.raises(
+        DiffmgError, match="needs a task with classes or a regression, but got a 'recommendation' without labels"
+    ):
         TrainingLabels.of(small_recommendation().task)

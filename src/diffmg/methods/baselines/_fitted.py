@@ -19,12 +19,12 @@ class FittedBaseline(Baseline):
         return OptionSpace(Candidate(self, settings), self.tunable, {})
 
 
-class FittedClassifier(FittedBaseline):
-    """For tasks with classes."""
+class FittedOnLabels(FittedBaseline):
+    """For tasks with classes or numbers of nodes."""
 
     towers = (1,)
 
     def check(self, problem: Problem, settings: Settings) -> None:
-        """Also require classes."""
+        """Also require classes or numbers."""
         super().check(problem, settings)
         TrainingLabels.of(problem.task)

@@ -15,7 +15,6 @@ from diffmg.methods.baselines._trees import Tree, Trees, tree_from_lightgbm, tre
 
 Library = Literal["sklearn", "lightgbm"]
 Table: TypeAlias = NDArray[np.float32]
-Weights: TypeAlias = NDArray[np.float64] | None
 Grown: TypeAlias = tuple[list[tuple[int, Tree]], NDArray[np.float64], NDArray[np.float64]]
 """Trees with the score each adds to, the scores before any tree, and the library's own scores of the rows."""
 
@@ -30,18 +29,31 @@ class Growth:
     penalty: float
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What one model is to predict on each row."""
+
+    values: NDArray[Any]
+    """Class numbers, or numbers."""
+    weights: NDArray[np.float64] | None
+    """How much each row counts; None if all count the same."""
+    loss: str
+    """That of numbers; empty for classes."""
+
+
 def grow(x: Table, labels: TrainingLabels, library: Library, growth: Growth, seed: int) -> Trees:
     """Trees on the rows of training nodes, checked against the library's own scores of these rows."""
     x = np.where(np.isnan(x).all(axis=0), np.float32(0), x)  # scikit-learn fails on columns without any value
     trees: list[tuple[int, Tree]] = []
     start = labels.constants()
-    wanted = np.tile(start, (len(x), 1))
-    for classes, columns in labels.models():
-        grown, base, scores = _LIBRARIES[library](x, classes, labels.node_weights(columns), growth, seed)
+    expected = np.tile(start, (len(x), 1))
+    for values, columns in labels.models():
+        wanted = Wanted(values, labels.node_weights(columns), labels.loss)
+        grown, base, scores = _LIBRARIES[library](x, wanted, growth, seed)
         trees += [(int(columns[output]), tree) for output, tree in grown]
-        start[columns], wanted[:, columns] = base, scores
+        start[columns], expected[:, columns] = base, scores
     joined = Trees.join(trees, start.tolist())
-    worst = float((joined.scores(torch.from_numpy(x)) - torch.from_numpy(wanted)).abs().max())
+    worst = float((joined.scores(torch.from_numpy(x)) - torch.from_numpy(expected)).abs().max())
     if not worst < 1e-6:
         raise DiffmgError(
             f"trees must score as the library that grew them does, but got a difference of {worst:.2g} from {library} "
@@ -61,45 +73,53 @@ def lightgbm() -> Any:
         ) from error
 
 
-def _with_sklearn(x: Table, classes: NDArray[np.int64], weights: Weights, growth: Growth, seed: int) -> Grown:
-    from sklearn.ensemble import HistGradientBoostingClassifier
+def _with_sklearn(x: Table, wanted: Wanted, growth: Growth, seed: int) -> Grown:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    model = HistGradientBoostingClassifier(
-        max_iter=growth.rounds,
-        learning_rate=growth.rate,
-        max_leaf_nodes=growth.leaves,
-        l2_regularization=growth.penalty,
-        early_stopping=False,
-        random_state=seed % 2**32,
-    ).fit(x, classes, sample_weight=weights)
-    rounds = model._predictors
-    trees = [(n, tree_from_sklearn(one.nodes)) for several in rounds for n, one in enumerate(several)]
-    return trees, np.ravel(model._baseline_prediction), model.decision_function(x).reshape(len(x), -1)
+    options: dict[str, Any] = {
+        "max_iter": growth.rounds,
+        "learning_rate": growth.rate,
+        "max_leaf_nodes": growth.leaves,
+        "l2_regularization": growth.penalty,
+        "early_stopping": False,
+        "random_state": seed % 2**32,
+    }
+    if wanted.loss:
+        error = "absolute_error" if wanted.loss == "mae" else "squared_error"  # it has no Huber loss
+        model: Any = HistGradientBoostingRegressor(loss=error, **options)
+    else:
+        model = HistGradientBoostingClassifier(**options)
+    model.fit(x, wanted.values, sample_weight=wanted.weights)
+    scores = model.predict(x) if wanted.loss else model.decision_function(x)
+    trees = [(n, tree_from_sklearn(one.nodes)) for several in model._predictors for n, one in enumerate(several)]
+    return trees, np.ravel(model._baseline_prediction), scores.reshape(len(x), -1)
 
 
-def _with_lightgbm(x: Table, classes: NDArray[np.int64], weights: Weights, growth: Growth, seed: int) -> Grown:
-    model = (
-        lightgbm()
-        .LGBMClassifier(
-            n_estimators=growth.rounds,
-            learning_rate=growth.rate,
-            num_leaves=growth.leaves,
-            reg_lambda=growth.penalty,
-            random_state=seed % 2**31,
-            deterministic=True,
-            force_row_wise=True,
-            n_jobs=torch.get_num_threads(),
-            verbose=-1,
-        )
-        .fit(x, classes, sample_weight=weights)
-    )
+def _with_lightgbm(x: Table, wanted: Wanted, growth: Growth, seed: int) -> Grown:
+    options: dict[str, Any] = {
+        "n_estimators": growth.rounds,
+        "learning_rate": growth.rate,
+        "num_leaves": growth.leaves,
+        "reg_lambda": growth.penalty,
+        "random_state": seed % 2**31,
+        "deterministic": True,
+        "force_row_wise": True,
+        "n_jobs": torch.get_num_threads(),
+        "verbose": -1,
+    }
+    if wanted.loss:
+        objective = {"mae": "regression_l1", "huber": "huber", "mse": "regression"}[wanted.loss]
+        model = lightgbm().LGBMRegressor(objective=objective, **options)
+    else:
+        model = lightgbm().LGBMClassifier(**options)
+    model.fit(x, wanted.values, sample_weight=wanted.weights)
     outputs = model.booster_.num_model_per_iteration()
     found = model.booster_.dump_model()["tree_info"]
     trees = [(number % outputs, tree_from_lightgbm(one["tree_structure"])) for number, one in enumerate(found)]
     return trees, np.zeros(outputs), np.reshape(model.booster_.predict(x, raw_score=True), (len(x), -1))
 
 
-_LIBRARIES: dict[Library, Callable[[Table, NDArray[np.int64], Weights, Growth, int], Grown]] = {
+_LIBRARIES: dict[Library, Callable[[Table, Wanted, Growth, int], Grown]] = {
     "sklearn": _with_sklearn,
     "lightgbm": _with_lightgbm,
 }

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from diffmg.core import METHODS, Count, NotNegative, Positive, Settings, derive_seed
 from diffmg.graph.network import HeteroGraph
-from diffmg.methods.baselines._fitted import FittedClassifier
+from diffmg.methods.baselines._fitted import FittedOnLabels
 from diffmg.methods.baselines._flattened import KnownLabels, flattened, projections
 from diffmg.methods.baselines._growing import Growth, Library, grow, lightgbm
 from diffmg.methods.baselines._labels import TrainingLabels
@@ -21,14 +21,15 @@ from diffmg.tasks.problem import Problem
 
 @METHODS.add("boosting")
 @dataclass(frozen=True)
-class Boosting(FittedClassifier):
+class Boosting(FittedOnLabels):
     """Gradient-boosted trees on one table: own features, and counts and means along short paths of relations.
 
     For every path of up to `hops` relations the table has the logarithm of the number of walks, the mean of the
     features at the other end and, where the path leads back to the labelled type, the mean of training labels there. A
     training node is told labels of other folds only. (Leaving out just its own would let trees read it off: of two
     nodes with the same neighbours, the one with the smaller mean has the larger label.) Features of more than `columns`
-    columns are compressed by a truncated SVD. Weights of edges are not used.
+    columns are compressed by a truncated SVD. Weights of edges are not used. Numbers are learned with the task's loss;
+    scikit-learn's trees take the squared error in place of Huber's.
     """
 
     hops: Count = 2
@@ -39,7 +40,7 @@ class Boosting(FittedClassifier):
     library: Library = "sklearn"
     """What grows the trees; LightGBM must be installed."""
     rounds: Count = 100
-    """Trees per class."""
+    """Trees per class, or per number."""
     rate: Positive = 0.1
     """Learning rate of the boosting."""
     leaves: Count = 8
@@ -84,7 +85,7 @@ class _Network(Fitted):
         self.keep(**grow(x, labels, self.options.library, growth, derive_seed(seed, "trees")).buffers())
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
-        """Logits of the labelled type."""
+        """Logits or numbers of the labelled type."""
         trees = Trees(*(self.kept(f.name) for f in fields(Trees)))
         return (trees.scores(torch.from_numpy(self.table(graph)).to(self.device)).float(),)
 

@@ -33,11 +33,12 @@ class SimpleHGN(Baseline):
 
     `exp LeakyReLU(a [W h_v, W h_u, W_e e_kind])`, normalised over the edges into v; a share `beta` of the previous
     layer's attention is mixed in (residual attention); every layer adds its input before ELU. Outputs are
-    L2-normalised: class logits, which softens the probabilities, or user and item representations. Edge kinds are the
-    relations, the reverse of a relation for pairs not linked in that direction, and self-loops. Unlike the original, a
-    pair linked by two relations has two edges, and heads have `dim / heads` columns instead of `dim`; edge weights are
-    ignored. A layer has embeddings only for kinds that can still reach the targets. Classes come from a linear map, not
-    from another attention layer. Left out: the link decoders (pairs are scored by their dot product).
+    L2-normalised: class logits, which softens the probabilities, or user and item representations; numbers
+    are left as they are. Edge kinds are the relations, the reverse of a relation for pairs not linked in that
+    direction, and self-loops. Unlike the original, a pair linked by two relations has two edges, and heads have `dim /
+    heads` columns instead of `dim`; edge weights are ignored. A layer has embeddings only for kinds that can still
+    reach the targets. Classes come from a linear map, not from another attention layer. Left out: the link decoders
+    (pairs are scored by their dot product).
     """
 
     layers: Count = 2
@@ -59,6 +60,7 @@ class _Network(StackedModel):
         graph, targets = problem.graph, problem.task.target_types
         types = types_within(graph.schema, targets, options.layers)
         super().__init__(problem, settings, seed, types=types)
+        self.numeric = problem.task.numeric
         self.attention_dropout, nodes = options.attention_dropout, sum(graph.num_nodes[t] for t in types)
         kinds, edges = edges_by_kind(graph, types)
         edges.append(np.tile(np.arange(nodes), (2, 1)))  # self-loops, the last kind
@@ -73,8 +75,9 @@ class _Network(StackedModel):
             self.layers.append(_Layer(marks, chosen, options, settings.dim, draw))
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """L2-normalised outputs for the task to score."""
-        return tuple(F.normalize(z) for z in super().forward(graph, generator))
+        """Outputs for the task to score, L2-normalised unless they are numbers."""
+        outputs = super().forward(graph, generator)
+        return outputs if self.numeric else tuple(F.normalize(z) for z in outputs)
 
     def encode(self, h: Tensor, generator: torch.Generator | None) -> Tensor:
         """All nodes at once."""

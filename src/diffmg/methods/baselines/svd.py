@@ -1,4 +1,4 @@
-"""Logistic regression on a truncated SVD of the relations around the labelled type and of its features."""
+"""Logistic or ridge regression on a truncated SVD of the relations around the labelled type and of its features."""
 
 import warnings
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from torch import Tensor
 from diffmg.core import METHODS, Count, Positive, Settings, derive_seed
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
-from diffmg.methods.baselines._fitted import FittedClassifier
+from diffmg.methods.baselines._fitted import FittedOnLabels
 from diffmg.methods.baselines._labels import TrainingLabels
 from diffmg.methods.baselines._moves import both_sides_scaled, moves_into
 from diffmg.methods.baselines._svd import Floats, root_mean_square, side_by_side, truncated_svd
@@ -26,8 +26,8 @@ _DECOMPOSED: WeakKeyDictionary[HeteroGraph, dict[tuple[str, int, int], tuple[Flo
 
 @METHODS.add("svd")
 @dataclass(frozen=True)
-class Svd(FittedClassifier):
-    """Logistic regression on `M V`, V the first `rank` right singular vectors of M.
+class Svd(FittedOnLabels):
+    """Logistic regression (of numbers: ridge) on `M V`, V the first `rank` right singular vectors of M.
 
     M has the nodes of the labelled type as rows. Side by side, it holds the relations that lead to them, the products
     of two relations that lead to them (multiplied with one after the other, never formed), and their features. A
@@ -38,9 +38,9 @@ class Svd(FittedClassifier):
     rank: Count = 256
     """Number of singular vectors; fewer if the matrix has fewer."""
     l2: Positive = 0.3
-    """Penalty on the squared coefficients of the logistic regression."""
+    """Penalty on the squared coefficients of the regression."""
 
-    summary = "logistic regression on an SVD of one- and two-step relations and features"
+    summary = "logistic or ridge regression on an SVD of one- and two-step relations and features"
     tunable: ClassVar = {"rank": (64, 128, 256, 512), "l2": (0.1, 0.3, 1.0, 3.0)}
 
 
@@ -56,11 +56,11 @@ class _Network(Fitted):
         """Decompose M and fit the regression on the rows of training nodes."""
         labels = TrainingLabels.of(problem.task)
         rows, back = decomposed(problem.graph, self.target, self.options.rank, seed)
-        weights, bias = logistic(rows[labels.nodes.numpy()], labels, self.options.l2)
+        weights, bias = (ridge if labels.numeric else logistic)(rows[labels.nodes.numpy()], labels, self.options.l2)
         self.keep(coefficients=torch.from_numpy(back @ weights), bias=torch.from_numpy(bias))
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
-        """Logits of the labelled type."""
+        """Logits or numbers of the labelled type."""
         coefficients, bias = (self.kept(name).numpy(force=True) for name in ("coefficients", "bias"))
         logits = side_by_side(blocks_of(graph, self.target)) @ coefficients + bias
         return (torch.from_numpy(logits).float().to(self.device),)
@@ -105,6 +105,14 @@ def logistic(x: Floats, labels: TrainingLabels, l2: float) -> tuple[Floats, Floa
         model = _regression(x, classes, labels.node_weights(columns), l2)
         weights[:, columns], bias[columns] = model.coef_.T, model.intercept_
     return weights, bias
+
+
+def ridge(x: Floats, labels: TrainingLabels, l2: float) -> tuple[Floats, Floats]:
+    """Weights (columns, T) and bias (T,) of a linear model of numbers."""
+    from sklearn.linear_model import Ridge
+
+    model = Ridge(alpha=l2).fit(x, labels.marks.numpy())
+    return model.coef_.T.reshape(x.shape[1], -1), np.ravel(model.intercept_)
 
 
 def _regression(x: Floats, y: NDArray[Any], node_weights: Floats | None, l2: float) -> Any:

@@ -62,11 +62,11 @@ class NodeRegression(Task):
     parts: Mapping[Part, Tensor]
     metric: str = "mae"
 
-    kind: ClassVar = "regression"
+    kind: ClassVar = "numbers"
     summary: ClassVar = "outside: predict a number of the nodes of one type"
     metrics: ClassVar = {"mae": "min"}
     verb: ClassVar = "predict"
-    estimator: ClassVar = "NodeRegressor"
+    estimator: ClassVar = "NumbersRegressor"
     spec: ClassVar = RegressionSpec
 
     @classmethod
@@ -126,7 +126,7 @@ class NodeRegression(Task):
     def digests(self, order: Any) -> dict[str, str]:
         """Numbers and split."""
         own = order.get(self.target, np.arange(len(self.values)))
-        found = {"task": "regression", "numbers": fingerprint(self.values.numpy(force=True)[own])}
+        found = {"task": "numbers", "numbers": fingerprint(self.values.numpy(force=True)[own])}
         parts = {f"split, {p}": fingerprint(np.sort(inverse(own)[i.numpy(force=True)])) for p, i in self.parts.items()}
         return found | parts
 
@@ -145,7 +145,7 @@ class NodeRegression(Task):
         return replace(self, values=values)
 
 
-class NodeRegressor(Estimator):
+class NumbersRegressor(Estimator):
     """Predicts numbers."""
 
-    _kind = "regression"
+    _kind = "numbers"
