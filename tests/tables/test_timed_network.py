@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from diffmg.core import METHODS, DiffmgError, MethodSpec, SearchSpace, Settings
 from diffmg.methods._wide import WideSpace
+from diffmg.tables import export_tables
 from diffmg.tables.building import build_network
 from diffmg.tables.clock import Clock
 from diffmg.tables.problem import problem_from_tables
@@ -200,3 +201,33 @@ def test_meta_graphs_of_the_paper_fit_a_timed_network(shop):
     graph = problem_from_tables(*shop).graph
     space = SearchSpace.dag(graph.schema, "predictions", 2)
     assert all(candidates for candidates in space.candidates)
+
+
+@pytest.mark.parametrize("horizon", [None, "2d"])
+def test_folds_go_forward_and_know_no_label_of_their_period(shop, horizon):
+    description, tables = shop
+    moments = replace(description.moments, horizon=horizon)
+    task = problem_from_tables(replace(description, moments=moments), tables).task
+    made, late = task.when.made, 0 if horizon is None else 2 * 86_400_000_000
+    folds = task.folds(2, 0)
+    assert folds.forward
+    assert len(folds.tasks) == 2
+    for fold in folds.tasks:
+        begins = made[fold.parts["val"]].min()
+        assert (made[fold.parts["train"]] + late <= begins).all()
+        assert len(fold.parts["train"])
+    judged = folds.whole.parts["val"]
+    for fold, place in zip(folds.tasks, folds.places, strict=True):
+        assert judged[place].tolist() == fold.parts["val"].tolist()
+    assert set(folds.tasks[-1].parts["val"].tolist()) == set(task.parts["val"].tolist())
+    assert folds.tasks[-1].parts["train"].tolist() == task.parts["train"].tolist()
+    assert sorted(p for place in folds.places for p in place.tolist()) == list(range(len(judged)))
+
+
+def test_too_few_moments_give_no_folds(shop):
+    assert problem_from_tables(*shop).task.folds(5, 0) is None
+
+
+def test_a_timed_network_is_not_exported(shop, tmp_path):
+    with pytest.raises(DiffmgError, match="tables of a network have no times, but got one with times of items, orders"):
+        export_tables(problem_from_tables(*shop), tmp_path / "out")

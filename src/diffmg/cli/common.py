@@ -95,7 +95,7 @@ def predictions(table: str | None, roles: Iterable[str] | None, **columns: str |
             raise DiffmgError(f"{', '.join(given)} are for a table of predictions, but got no --task")
         return None
     check_names(given, Predictions, "option of --by:")
-    return Predictions(table, **given)
+    return Predictions(table, **given)  # type: ignore[arg-type]  # checked there
 
 
 def method_options(option: list[str] | None, **short: int | None) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Predictions(Checked):
     validation: str | None = None
     """Where no column has the split, the first moment of validation, and of test."""
     test: str | None = None
-    history: str | None = None
+    history: Literal["fresh", "frozen"] | None = None
     """Whether predictions see up to their moment (fresh), or no further than the first moment of their part (frozen);
     where it is not given, frozen if the data end before the predictions do."""
     horizon: str | None = None

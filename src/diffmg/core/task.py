@@ -179,13 +179,18 @@ class Task(ABC):
 
 @dataclass(frozen=True)
 class Folds:
-    """The examples of training and validation, divided so that each is in the validation part of one fold."""
+    """The examples of training and validation, divided so that each is in the validation part of one fold.
+
+    Folds that go forward in time leave out the earliest examples, which only train.
+    """
 
     tasks: tuple[Task, ...]
     whole: Task
     """Its validation part holds all of them."""
     places: tuple[Tensor, ...]
     """For each fold, the places of its validation examples among all."""
+    forward: bool = False
+    """Whether each fold is trained on what came before it: then only the last one's models are used in the end."""
 
     def gather(self, votes: Sequence[Tensor]) -> Tensor:
         """The votes of every example, each from the fold that did not train on it."""

@@ -57,8 +57,9 @@ def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pi
 
     shares = choose_ensemble(votes, score, whole.standard_error(board.best()))
     mean = torch.stack([votes[n] * share for n, share in shares.items()]).sum(dim=0)
-    each = [(n, share / len(turns)) for n, share in shares.items()]
-    members = [Pick(complete[n], turn, share, share) for n, share in each for turn in turns]
+    used = turns[-1:] if folds.forward else turns
+    each = [(n, share / len(used)) for n, share in shares.items()]
+    members = [Pick(complete[n], turn, share, share) for n, share in each for turn in used]
     return tuple(members), board.sign * score(mean)
 
 

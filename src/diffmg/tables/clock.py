@@ -29,6 +29,8 @@ class Clock:
     """The type of the predictions; its times say until when they see."""
     made: Ints
     """When the predictions are made."""
+    parts: Parts
+    """The predictions of each part."""
     boundary: int
     """The first moment of validation: statistics of columns know nothing later."""
 
@@ -42,7 +44,7 @@ class Clock:
         parts = _parts(network, given, made)
         boundary = _check_forward(made, parts, given)
         until = made if given.history == "fresh" else _frozen(made, parts, _draws(network.ids[given.target]))
-        return cls({**times, given.target: until}, given.target, made, boundary)
+        return cls({**times, given.target: until}, given.target, made, parts, boundary)
 
     def forward(self, edges: Edges) -> Edges:
         """The edges that carry a message forward in time.
@@ -63,8 +65,8 @@ class Clock:
         """Which rows were known before the validation part; None where they have no time."""
         if node_type not in self.times:
             return None
-        early = self.times[node_type] < self.boundary
-        return early & (self.times[node_type] != NEVER)
+        times = self.times[node_type]
+        return np.asarray((times < self.boundary) & (times != NEVER))
 
 
 def _times_of_rows(network: Network) -> dict[str, Ints]:
@@ -150,7 +152,7 @@ def _frozen(made: Ints, parts: Parts, draws: NDArray[np.float64]) -> Ints:
     """
     until = made.copy()
     for part in ("val", "test"):
-        index = parts[part]  # type: ignore[index]
+        index = parts[part]
         if len(index):
             until[index] = made[index].min()
     lags = np.sort(made[parts["val"]] - until[parts["val"]])

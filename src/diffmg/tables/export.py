@@ -32,6 +32,11 @@ def export_tables(given: Problem | HeteroGraph, folder: Path | str) -> Path:
     A network without a task is read by `read_graph`. Each relation has a file, reverse relations too.
     """
     graph, task = (given.graph, given.task) if isinstance(given, Problem) else (given, None)
+    if graph.timed:
+        raise DiffmgError(
+            f"tables of a network have no times, but got one with times of {', '.join(sorted(graph.timed))}; "
+            "write its description with `diffmg describe` instead"
+        )
     tables = TablesOut(graph)
     spec = None if task is None else task.export(tables)
     _write(Path(folder), tables.columns, replace(tables.description, task=spec))

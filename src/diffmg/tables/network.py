@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from diffmg.core import Relation
+from diffmg.core import Part, Relation
 from diffmg.core.codec import to_plain
 from diffmg.graph.network import HeteroGraph
 from diffmg.tables.description import Description
 from diffmg.tables.encoding import FeatureEncoder
 from diffmg.tables.reading import column
+from diffmg.tasks.node_task import LabelTimes
 
 Tables = Mapping[str, pa.Table]
 Ints = NDArray[np.int64]
@@ -51,6 +52,10 @@ class Network:
     notes: tuple[str, ...]
     timed: frozenset[str] = frozenset()
     """Types whose rows have a time or a moment; relations of a timed network go one way each."""
+    when: LabelTimes | None = None
+    """Of a timed network, when its predictions are made and their labels known."""
+    parts: Mapping[Part, Ints] | None = None
+    """Of a timed network, the predictions of each part."""
 
     def count(self, node_type: str) -> int:
         """Number of nodes of a type."""

@@ -21,7 +21,7 @@ from diffmg.tables.rows import Tables, read_query
 from diffmg.tables.time_columns import time_columns
 from diffmg.tables.times import is_time, row_times
 from diffmg.tables.times import moments as moments_of
-from diffmg.tables.windows import Moments, WindowTable
+from diffmg.tables.windows import Moments, Staleness, WindowTable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -119,7 +119,7 @@ def read_predictions(connection: Connection, name: str, tables: Tables) -> pa.Ta
     )
 
 
-def _staleness(connection: Connection, times: Mapping[str, str], made: pa.ChunkedArray) -> str:
+def _staleness(connection: Connection, times: Mapping[str, str], made: pa.ChunkedArray) -> Staleness:
     """Frozen where the data end before the last prediction is made."""
     quote, ends = connection.dialect.identifier_preparer.quote, []
     for table, column in times.items():

@@ -16,8 +16,10 @@ from diffmg.tables.columns._base import finite, is_number
 from diffmg.tables.history import History, Timed
 from diffmg.tables.keys import Keys, in_one_type
 from diffmg.tables.network import Edges, Ints, Network
+from diffmg.tables.times import period
 from diffmg.tables.totals import totals
 from diffmg.tables.windows import WindowTable
+from diffmg.tasks.node_task import LabelTimes
 
 SHOWN = 3
 """Empty windows that a note names."""
@@ -59,7 +61,10 @@ class Timing:
                 f"some rows must be dated before the predictions of {clock.target!r}, but got none; "
                 "compare the moments with the times of the tables, and the keys of both"
             )
-        timed = replace(network, found=edges, notes=tuple(notes), timed=frozenset(clock.times))
+        horizon = network.description.moments.horizon if network.description.moments else None
+        when = LabelTimes(clock.made, period(horizon) if horizon else 0)
+        dated = replace(network, timed=frozenset(clock.times), when=when, parts=clock.parts)
+        timed = replace(dated, found=edges, notes=tuple(notes))
         return cls(timed, clock, columns)
 
     def prepared(self, node_type: str, table: pa.Table, fitting: pa.Array) -> tuple[pa.Table, pa.Array]:
@@ -73,7 +78,7 @@ class Timing:
 
 def _forward(network: Network, clock: Clock) -> dict[str, Edges]:
     """The edges of all relations that go forward in time, each direction for itself."""
-    edges = {}
+    edges: dict[str, Edges] = {}
     for name, found in network.found.items():
         both = {name: found}
         if network.description.relations[name].both:

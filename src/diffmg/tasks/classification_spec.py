@@ -54,7 +54,7 @@ class ClassificationSpec(NodeLabelSpec):
         task = build(self.target, labels, **parts, classes=classes, **metric, **options)
         rare = rare_classes(task.labels[task.parts["train"]], classes)
         noted = rare and self.metric not in RANKED and self.class_weight is None
-        return Reading(task, {}, (note_on_rare(rare),) if noted else ())
+        return Reading(task.dated(tables.when), {}, (note_on_rare(rare),) if noted else ())
 
     def lines(self) -> list[str]:
         """What is predicted, and how it is split."""

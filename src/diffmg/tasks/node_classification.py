@@ -30,7 +30,7 @@ from diffmg.tasks.classification_spec import ClassificationSpec
 from diffmg.tasks.labels import Shares, class_numbers, split_by_id, split_numbers
 from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
 from diffmg.tasks.node_labels import check_parts, check_training_classes, class_names, node_numbers
-from diffmg.tasks.node_task import NodeTask
+from diffmg.tasks.node_task import LabelTimes, NodeTask
 from diffmg.tasks.ranking import RANKED, effective_size, has_order, marks_of, ranking_score
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class NodeClassification(NodeTask):
     """How much classes weigh in the loss, one weight per class if they are not balanced."""
     weights: Tensor | None = None
     """These weights for the present training nodes, (C,)."""
+    when: LabelTimes | None = None
+    """When labels are predicted and known, for folds that go forward in time."""
 
     kind: ClassVar = "classification"
     summary: ClassVar = "label the nodes of one type: one class a node, or several"
@@ -337,7 +339,12 @@ class NodeClassification(NodeTask):
         if self.target not in orders:
             return self
         order, device = orders[self.target], self.labels.device
-        return replace(self, labels=self.labels[torch.from_numpy(order).to(device)], parts=self.parts_in(order))
+        return replace(
+            self,
+            labels=self.labels[torch.from_numpy(order).to(device)],
+            parts=self.parts_in(order),
+            when=self.when_in(order),
+        )
 
     def export(self, tables: TablesOut) -> ClassificationSpec:
         """Columns of labels and split."""

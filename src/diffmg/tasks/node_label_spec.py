@@ -54,6 +54,8 @@ class NodeLabelSpec(TaskSpec):
 
     def parts(self, tables: Network, strata: NDArray[np.int64]) -> dict[Part, NDArray[np.int64]]:
         """The split, from its column or drawn by id; -1 in `strata` marks rows without a label."""
+        if self.split is None and tables.parts is not None:
+            return {part: rows[strata[rows] >= 0] for part, rows in tables.parts.items()}
         if self.split is None:
             return random_split(strata, self.shares, self.seed)
         return split_numbers(tables.node_column(self.target, self.split), f"the split column {self.split!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +22,35 @@ from diffmg.tasks.labels import fold_numbers
 Order = NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class LabelTimes:
+    """When the labels of nodes are predicted, in microseconds, and how much later they are known."""
+
+    made: Order
+    horizon: int = 0
+
+    def periods(self, nodes: Order, count: int, size: int) -> list[Order]:
+        """The last nodes in `count` periods, earliest first, of about `size` nodes each; moments are not divided."""
+        found: list[Order] = []
+        rest = nodes[np.argsort(self.made[nodes], kind="stable")]
+        while size and len(found) < count and len(rest) > size:
+            start = np.searchsorted(self.made[rest], self.made[rest[-size]])
+            if not start:
+                break
+            found.insert(0, np.sort(rest[start:]))
+            rest = rest[:start]
+        return found
+
+    def known_before(self, nodes: Order, period: Order) -> Order:
+        """The nodes whose label is known when a period begins."""
+        known = self.made[nodes] + self.horizon <= self.made[period].min()
+        return np.asarray(nodes[known])
+
+    def permuted(self, order: Order) -> LabelTimes:
+        """After reordering: node j was node `order[j]`."""
+        return replace(self, made=self.made[order])
+
+
 class NodeTask(Task):
     """Something is known of nodes of `target`, and predicted for all of them; a subclass is a frozen dataclass."""
 
@@ -30,6 +59,8 @@ class NodeTask(Task):
     target: str
     parts: Mapping[Part, Tensor]
     """Node numbers of each part."""
+    when: LabelTimes | None
+    """When each node's label is predicted and known, where that matters."""
 
     @property
     @abstractmethod
@@ -59,13 +90,38 @@ class NodeTask(Task):
         return np.zeros(len(index), np.int64)
 
     def folds(self, count: int, seed: int) -> Folds | None:
-        """Training and validation nodes divided among the folds at random, each stratum evenly."""
+        """Training and validation nodes divided among the folds at random, each stratum evenly.
+
+        Where nodes have moments, folds go forward: each is judged on a period, and trained on what was known before.
+        """
+        if self.when is not None:
+            return self._forward_folds(count, self.when)
         known = torch.cat([self.parts["train"], self.parts["val"]]).sort().values
         number = fold_numbers(self.strata(known), count, seed)
         places = tuple(torch.from_numpy(np.flatnonzero(number == k)).to(known.device) for k in range(count))
         rest = (torch.from_numpy(np.flatnonzero(number != k)).to(known.device) for k in range(count))
         tasks = tuple(self.with_parts(train=known[r], val=known[p]) for p, r in zip(places, rest, strict=True))
         return Folds(tasks, self.with_parts(val=known), places)
+
+    def _forward_folds(self, count: int, when: LabelTimes) -> Folds | None:
+        """The validation part, and before it periods of as many nodes, in no more than half of the training part."""
+        train, val = (self.parts[part].numpy(force=True) for part in ("train", "val"))
+        periods = when.periods(train, count - 1, min(len(val), len(train) // (2 * max(1, count - 1))))
+        if len(periods) < count - 1:
+            return None
+        judged = np.sort(np.concatenate([*periods, val]))
+        device = self.parts["val"].device
+        tasks = [
+            self.with_parts(train=_tensor(when.known_before(train, period), device), val=_tensor(period, device))
+            for period in periods
+        ]
+        places = tuple(_tensor(np.searchsorted(judged, np.sort(p)), device) for p in (*periods, val))
+        own = self.with_parts(val=_tensor(np.sort(val), device))
+        return Folds((*tasks, own), self.with_parts(val=_tensor(judged, device)), places, forward=True)
+
+    def dated(self, when: LabelTimes | None) -> Self:
+        """The same task with the moments of its nodes."""
+        return self if when is None else replace(self, when=when)  # type: ignore[type-var]  # a dataclass, as above
 
     def joined(self, *, test: bool = False) -> Self:
         """Training on every labelled node, or on all but the test part."""
@@ -83,6 +139,10 @@ class NodeTask(Task):
         found[self.parts[part]] = rows
         return found
 
+    def when_in(self, order: Order) -> LabelTimes | None:
+        """The moments after reordering."""
+        return None if self.when is None else self.when.permuted(order)
+
     def parts_in(self, order: Order) -> dict[Part, Tensor]:
         """The parts after reordering: node j was node `order[j]`."""
         places = {part: torch.from_numpy(inverse(order)).to(index.device) for part, index in self.parts.items()}
@@ -91,7 +151,11 @@ class NodeTask(Task):
     def split_digests(self, order: Order | None) -> dict[str, str]:
         """Each part of the split, with nodes in this order."""
         places = np.arange(self.nodes) if order is None else inverse(order)
-        return {
+        dated = {}
+        if self.when is not None:
+            made = self.when.made if order is None else self.when.made[order]
+            dated["moments"] = f"{len(made)} moments, labels known {self.when.horizon} later #{fingerprint(made)}"
+        return dated | {
             f"split, {part}": f"{len(index)} nodes #{fingerprint(np.sort(places[index.numpy(force=True)]))}"
             for part, index in self.parts.items()
         }
@@ -102,3 +166,7 @@ class NodeTask(Task):
         for part, index in self.parts.items():
             split[index.numpy(force=True)] = part
         return split
+
+
+def _tensor(nodes: Order, device: torch.device) -> Tensor:
+    return torch.from_numpy(nodes).to(device)

@@ -20,7 +20,7 @@ from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers
 from diffmg.tasks.labels import Shares, split_by_id, split_numbers
 from diffmg.tasks.node_labels import check_parts, node_numbers
-from diffmg.tasks.node_task import NodeTask
+from diffmg.tasks.node_task import LabelTimes, NodeTask
 from diffmg.tasks.numbers import (
     LOSSES,
     SCORES,
@@ -61,6 +61,8 @@ class NodeRegression(NodeTask):
     metric: str = "mae"
     error: Loss = "mae"
     """The training loss."""
+    when: LabelTimes | None = None
+    """When labels are predicted and known, for folds that go forward in time."""
     scaled: Tensor = field(init=False)
     """The values as a network learns them, (n, T)."""
 
@@ -262,7 +264,12 @@ class NodeRegression(NodeTask):
         if self.target not in orders:
             return self
         order, device = orders[self.target], self.values.device
-        return replace(self, values=self.values[torch.from_numpy(order).to(device)], parts=self.parts_in(order))
+        return replace(
+            self,
+            values=self.values[torch.from_numpy(order).to(device)],
+            parts=self.parts_in(order),
+            when=self.when_in(order),
+        )
 
     def export(self, tables: TablesOut) -> RegressionSpec:
         """Columns of numbers and split."""

@@ -35,4 +35,4 @@ class RegressionSpec(NodeLabelSpec):
         parts = self.parts(tables, strata(values))
         build = TASKS.get("regression").build  # type: ignore[attr-defined]  # by name: the task has this spec
         task = build(self.target, values, **parts, names=self.label, metric=self.metric, loss=self.loss)
-        return Reading(task, {}, task.doubts())
+        return Reading(task.dated(tables.when), {}, task.doubts())
