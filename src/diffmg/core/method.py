@@ -98,14 +98,18 @@ class Method(Checked, ABC):
         """Whether it takes about as long as a training of any other method on a problem of this size."""
         return True
 
-    def space(self, problem: Problem, settings: Settings) -> CandidateSpace:  # noqa: ARG002
+    def space(self, problem: Problem, settings: Settings) -> CandidateSpace:
         """What a race with a budget may try in its place: other values of its options and settings.
 
         A setting that differs from the method's default was chosen by the user, and is not varied.
         """
         usual = Settings(**self.default_settings)
         free = {n: v for n, v in self.varied_settings.items() if getattr(settings, n) == getattr(usual, n)}
-        return OptionSpace(Candidate(self, settings), self.tunable, free)
+        return OptionSpace(Candidate(self, settings), self.tunable_on(problem), free)
+
+    def tunable_on(self, problem: Problem) -> Mapping[str, tuple[Any, ...]]:  # noqa: ARG002
+        """Its tunable options and the values to try on a problem of this size."""
+        return self.tunable
 
     @abstractmethod
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:

@@ -7,7 +7,7 @@ paths from one type bring to both ends. That proposes; what is proposed is judge
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import groupby, islice, product
 
 import torch
 from torch import Tensor
@@ -29,6 +29,8 @@ MOST = 200
 WORK = 5e8
 """Multiplications that comparing the ends of pairs may take."""
 RIDGE = 1.0
+EXAMPLES = 2000
+"""Labelled nodes that a ridge regression is fitted to."""
 
 
 @torch.no_grad()
@@ -44,11 +46,14 @@ def _routes_to_labels(problem: Problem, depth: int) -> list[Route]:
     assert labels is not None, "asked above"
     (target,) = task.target_types
     inputs = {t: _features(graph, t) for t in graph.schema.node_types}
-    own, known = inputs[target], labels.abs().sum(dim=1) > 0
+    own, known = _standardised(inputs[target]), _some(labels.abs().sum(dim=1) > 0)
     found = []
-    for path in list(_paths(graph, target, depth))[:MOST]:
-        h = brought(graph, path, inputs[path[0].source])
-        found.append((_score(task, torch.cat([own, h], dim=1), labels, known), path))
+    paths = sorted(islice(_paths(graph, target, depth), MOST), key=lambda path: path[:-1])
+    for before, several in groupby(paths, key=lambda path: path[:-1]):  # what comes before the last step is shared
+        shared = brought(graph, before, inputs[before[0].source]) if before else None
+        for path in several:
+            h = brought(graph, path[-1:], inputs[path[0].source] if shared is None else shared)
+            found.append((_score(task, torch.cat([own, _standardised(h)], dim=1), labels, known), path))
     return [(path,) for _, path in sorted(found, key=lambda pair: (-pair[0], len(pair[1]), pair[1]))]
 
 
@@ -136,9 +141,18 @@ def _features(graph: HeteroGraph, node_type: str, *, by_name: bool = False) -> T
     return x.forward.to_dense() if isinstance(x, FixedMatrix) else x
 
 
+def _standardised(x: Tensor) -> Tensor:
+    return (x - x.mean(dim=0)) / x.std(dim=0).clamp_min(1e-6)
+
+
+def _some(known: Tensor) -> Tensor:
+    """Nodes whose label is known, evenly spread, no more than a ridge regression needs."""
+    nodes = known.nonzero().flatten()
+    return nodes[:: -(-len(nodes) // EXAMPLES)] if len(nodes) else nodes
+
+
 def _score(task: Task, x: Tensor, labels: Tensor, known: Tensor) -> float:
-    """The validation score of a ridge regression on standardised columns."""
-    x = (x - x.mean(dim=0)) / x.std(dim=0).clamp_min(1e-6)
+    """The validation score of a ridge regression."""
     x = torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
     train = x[known]
     gram = train.T @ train + RIDGE * len(train) ** 0.5 * torch.eye(x.shape[1], device=x.device)

@@ -52,7 +52,7 @@ PAIRS: Values = {
 }
 OPERATIONS = (1, 1, 2, 3)
 MOST_RELATIONS = 30
-"""Relations up to which a meta graph of all of them is worth its time."""
+"""Relations up to which all of them together, in a meta graph or in a search, are worth their time."""
 DEPTHS = {1: 3, 2: 5, 3: 5, 4: 3}
 """How often a depth is drawn, relative to the others; 1 for those that are not here."""
 REDRAWN = 0.5

@@ -7,7 +7,7 @@ from diffmg.core import METHODS, Count, DiffmgError, Method, MethodSpec, Setting
 from diffmg.core.candidate import CandidateSpace
 from diffmg.engine.backend import Backend
 from diffmg.methods._union import UnionSpace
-from diffmg.methods._wide import WideSpace
+from diffmg.methods._wide import MOST_RELATIONS, WideSpace
 from diffmg.methods.search._base import MetaGraphMethod
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Search
@@ -49,7 +49,7 @@ class Auto(MetaGraphMethod):
         if self.rivals:
             for name in RIVALS.get(len(problem.task.target_types), ()):
                 others |= rival_space(name, problem, settings)
-        if self.searches_too:
+        if self.searches_too and len(problem.graph.schema.relations) <= MOST_RELATIONS:
             for name in ("diffmg", "multigraph"):
                 last |= rival_space(name, problem, settings, depth=min(self.depth, 4), search_seeds=1)
         if Backend.of(problem.graph).accelerated:  # there a search takes no longer than a training
@@ -78,6 +78,9 @@ def rival_space(name: str, problem: Problem, settings: Settings, **options: int)
         method.check(problem, chosen)
     except DiffmgError:
         return {}
+    if not method.is_cheap(problem):
+        lighter = {n: values[0] for n, values in method.tunable_on(problem).items() if n in known}
+        method = MethodSpec(name, {**method.spec().options, **lighter}).make()
     return {name: method.space(problem, chosen)} if method.is_cheap(problem) else {}
 
 

@@ -1,9 +1,10 @@
 """SeHGNN-style method: features are averaged along meta paths once, before training."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -19,6 +20,9 @@ from diffmg.nn import Affine
 from diffmg.nn.dropout import dropout
 from diffmg.nn.readout import Attention
 from diffmg.tasks.problem import Problem
+
+MOST_PATHS = 100
+"""Paths up to which a race tries it."""
 
 
 @METHODS.add("sehgnn")
@@ -41,6 +45,29 @@ class SeHGNN(Baseline):
     timed = True
     summary = "features averaged along all short meta paths before training, then attention (SeHGNN style)"
     tunable: ClassVar = {"hops": (1, 2, 3, 4)}
+
+    def tunable_on(self, problem: Problem) -> Mapping[str, tuple[Any, ...]]:
+        """No more hops than paths allow: each path is a matrix of its own."""
+        return {"hops": tuple(n for n in self.tunable["hops"] if n == 1 or _most_paths(problem, n) <= MOST_PATHS)}
+
+    def is_cheap(self, problem: Problem) -> bool:
+        """Whether it has few paths."""
+        return self.hops in self.tunable_on(problem)["hops"]
+
+
+def _most_paths(problem: Problem, hops: int) -> int:
+    """Meta paths of 1 to `hops` relations into a target, the most of any."""
+    schema, most = problem.graph.schema, 0
+    for target in problem.task.target_types:
+        ends, total = Counter({target: 1}), 0
+        for _ in range(hops):
+            before: Counter[str] = Counter()
+            for node_type, count in ends.items():
+                for relation in schema.into(node_type):
+                    before[relation.source] += count
+            ends, total = before, total + before.total()
+        most = max(most, total)
+    return most
 
 
 @SeHGNN.builds
