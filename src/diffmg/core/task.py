@@ -121,6 +121,10 @@ class Task(ABC):
         """The labels of training nodes as inputs, (n, columns), zero for all other nodes; None without labels."""
         return None
 
+    def examples(self) -> Examples | None:
+        """The labels of training and validation, for the search for leaks; None where there is none for the task."""
+        return None
+
     def sample_size(self, part: Part) -> float:
         """How many examples the selection metric rests on, for its standard error: all, unless few of them decide."""
         return self.size(part)
@@ -174,6 +178,19 @@ class Folds:
         return found
 
 
+@dataclass(frozen=True)
+class Examples:
+    """The labelled examples of training and validation, as arrays."""
+
+    kind: Literal["class", "number", "pair"]
+    nodes: tuple[NDArray[np.int64], ...]
+    """Node numbers, one array per target type; two for pairs."""
+    labels: NDArray[Any]
+    """Class numbers or zeros and ones (n, C); numbers; of pairs, 1 for positive ones."""
+    held: NDArray[np.bool_]
+    """Which of them are of validation."""
+
+
 TASKS: Registry[type[Task]] = Registry("task", "diffmg.tasks", group="diffmg.tasks")
 
 
@@ -192,6 +209,11 @@ class TaskSpec(Checked, ABC):
 
     held_back: tuple[str, ...] = ()
     """Columns that would leak the labels: not used as features, and not read."""
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """What the labels are called, so that columns of the same name elsewhere can be looked at."""
+        return ()
 
     @classmethod
     @abstractmethod

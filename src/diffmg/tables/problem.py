@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from diffmg.core import DiffmgError, Source
 from diffmg.graph.network import HeteroGraph
+from diffmg.tables.copies import check_copies
 from diffmg.tables.description import Description, read_description
 from diffmg.tables.network import build_network
 from diffmg.tables.reading import as_table, read_table
@@ -51,4 +52,5 @@ def problem_from_tables(
         raise DiffmgError(f"a problem needs a task, but got {description.task}; add [task] to the description")
     network = build_network(description, arrow, encoders)
     reading = description.task.read(network)
+    check_copies(network, description.task, reading.task)
     return Problem(network.graph(reading.kept, reading.notes), reading.task)

@@ -47,6 +47,11 @@ class ClassificationSpec(TaskSpec):
         """There must be a label."""
         return {"label has a name": len(self.label) >= 1}
 
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The columns of labels."""
+        return self.label
+
     @classmethod
     def matches(cls, given: Mapping[str, Any]) -> bool:
         """It names a target or a label."""

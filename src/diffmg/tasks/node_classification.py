@@ -14,7 +14,7 @@ from torch import Tensor
 
 from diffmg.core import TASKS, DiffmgError, Part, Task, unknown
 from diffmg.core.arrow import as_column
-from diffmg.core.task import Folds
+from diffmg.core.task import Examples, Folds
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
@@ -308,6 +308,13 @@ class NodeClassification(Task):
         marks = self.labels[index] if self.multilabel else F.one_hot(self.labels[index], self.outputs)
         found[index] = marks.to(found.dtype)
         return found
+
+    def examples(self) -> Examples:
+        """The labels of training and validation nodes."""
+        train, val = (self.parts[part].numpy(force=True) for part in ("train", "val"))
+        nodes = np.concatenate([train, val])
+        held = np.arange(len(nodes)) >= len(train)
+        return Examples("class", (nodes,), self.labels.numpy(force=True)[nodes], held)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Labelled nodes of each class, by part."""
