@@ -26,6 +26,8 @@ class Column:
     name: str
     features: NDArray[np.float32] | sp.csr_matrix
     """One row per node; sparse if wide."""
+    gaps: bool = False
+    """Whether the last feature says where the value is missing."""
 
     @property
     def wide(self) -> bool:
@@ -43,19 +45,19 @@ def columns_of(graph: HeteroGraph, node_type: str) -> list[Column]:
         return []
     matrix: Any = found.to_scipy() if isinstance(found, FixedMatrix) else found.numpy(force=True)
     columns, start = [], 0
-    for name, width in _spans(graph, node_type, matrix.shape[1]):
+    for name, width, gaps in _spans(graph, node_type, matrix.shape[1]):
         part = matrix[:, start : start + width]
         part = sp.csr_matrix(part) if width > WIDE else np.asarray(part.toarray() if sp.issparse(part) else part)
-        columns.append(Column(node_type, name, part))
+        columns.append(Column(node_type, name, part, gaps))
         start += width
     return columns
 
 
-def _spans(graph: HeteroGraph, node_type: str, width: int) -> list[tuple[str, int]]:
-    """Names of columns and how many features each has."""
+def _spans(graph: HeteroGraph, node_type: str, width: int) -> list[tuple[str, int, bool]]:
+    """Names of columns, how many features each has, and whether the last of them says what is missing."""
     if node_type in graph.encoders:
         encoder = from_plain(FeatureEncoder, graph.encoders[node_type], f"encoders of {node_type!r}")
         spans = encoder.spans()
-        if sum(size for _, size in spans) == width:
-            return [(name, size) for name, size in spans if size]
-    return [(f"feature {i}", 1) for i in range(width)] if width <= WIDE else [("features", width)]
+        if sum(size for _, size, _ in spans) == width:
+            return [span for span in spans if span[1]]
+    return [(f"feature {i}", 1, False) for i in range(width)] if width <= WIDE else [("features", width, False)]

@@ -59,8 +59,11 @@ class Labels:
 
     def first(self, count: int) -> Self:
         """The first so many of them, which are a random part."""
-        values = {name: getattr(self, name)[:count] for name in ("nodes", "values", "folds")}
-        return replace(self, **values)
+        return self.where(np.arange(len(self.values)) < count)
+
+    def where(self, kept: NDArray[np.bool_]) -> Self:
+        """Some of them."""
+        return replace(self, nodes=self.nodes[kept], values=self.values[kept], folds=self.folds[kept])
 
     @property
     def classes(self) -> int:
@@ -75,22 +78,24 @@ class Labels:
     def ordered(self, values: Floats) -> Strength:
         """A signal of numbers, missing ones as a value of their own: by the nearest value, or by quantiles."""
         kinds, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-        found = self.coded(codes.ravel(), ordered=True)
+        found = self.coded(codes.ravel(), kinds)
         if len(kinds) <= BINS:
             return found
-        places = np.cumsum(counts) - counts
-        return max(found, self.coded((places * BINS // len(values))[codes.ravel()], ordered=True))
+        bins = ((np.cumsum(counts) - counts) * BINS // len(values))[codes.ravel()]
+        return max(found, self.coded(bins, np.arange(float(BINS))[: bins.max() + 1]))
 
-    def coded(self, codes: Ints, *, ordered: bool = False) -> Strength:
-        """A signal of codes: each is answered as in the other folds; unknown ones by the nearest, or a constant."""
+    def coded(self, codes: Ints, numbers: Floats | None = None) -> Strength:
+        """A signal of codes: each is answered as in the other folds, unknown ones by a constant.
+
+        Where codes stand for `numbers`, unknown ones are answered as the nearest known number.
+        """
         size = int(codes.max(initial=0)) + 1
-        sums = np.zeros((FOLDS, size, self.classes))
+        sums, rows = np.zeros((FOLDS, size, self.classes)), np.zeros((FOLDS, size))
         np.add.at(sums, (self.folds, codes), self.marks)
-        rows = np.zeros((FOLDS, size))
         np.add.at(rows, (self.folds, codes), 1)
         rest, known = sums.sum(axis=0) - sums, rows.sum(axis=0) - rows
-        if ordered:
-            place = _nearest(known > 0)
+        if numbers is not None:
+            place = _nearest(known > 0, numbers)
             rest, known = np.take_along_axis(rest, place[:, :, None], 1), np.take_along_axis(known, place, 1)
         usual = rest.sum(axis=1, keepdims=True) / np.maximum(known.sum(axis=1)[:, None, None], 1)
         answers = np.where(known[:, :, None] > 0, rest / np.maximum(known, 1)[:, :, None], usual)
@@ -111,8 +116,12 @@ class Labels:
         return Strength(float(value), float(value - doubt), float(value), 0.0, n)
 
 
-def _nearest(known: NDArray[np.bool_]) -> Ints:
-    """For each place of each row the last known place up to it, else the first known one."""
-    here = np.where(known, np.arange(known.shape[1]), -1)
-    before = np.maximum.accumulate(here, axis=1)
-    return np.where(before < 0, known.argmax(axis=1)[:, None], before)
+def _nearest(known: NDArray[np.bool_], numbers: Floats) -> Ints:
+    """For each place of each row the known place with the nearest number."""
+    places = np.arange(known.shape[1])
+    before = np.maximum.accumulate(np.where(known, places, -1), axis=1)
+    after = np.minimum.accumulate(np.where(known, places, len(places))[:, ::-1], axis=1)[:, ::-1]
+    padded = np.append(numbers, np.nan)
+    down = np.where(before < 0, np.inf, numbers - padded[before])
+    up = np.where(after == len(places), np.inf, padded[after] - numbers)
+    return np.where(np.nan_to_num(down, nan=np.inf) <= np.nan_to_num(up, nan=np.inf), np.maximum(before, 0), after)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,28 +38,27 @@ class Path:
         """How many ways lead to each labelled node."""
         return np.asarray(self.links.sum(axis=1), np.float64).ravel()
 
-    def extends(self, other: tuple[Relation, ...]) -> bool:
-        """Whether it goes on from another path."""
-        return self.relations[-len(other) :] == other
+    def rows(self, chosen: NDArray[np.bool_]) -> Path:
+        """The links of some of the labelled nodes."""
+        kept = np.repeat(chosen, np.diff(self.links.indptr))
+        return replace(self, links=self.links[chosen], weights=None if self.weights is None else self.weights[kept])
 
-    def drawn(self, seed: int = 0) -> NDArray[np.int64]:
-        """One linked node of each labelled node, at random; -1 without any.
+    def places(self, seed: int = 0) -> NDArray[np.int64]:
+        """For each labelled node, which must have links, the place of one of them, drawn at random.
 
         One alone, since many honest ones together may well tell the label: only where each does, it leaks.
         """
         degree = np.diff(self.links.indptr)
-        place = self.links.indptr[:-1] + (np.random.default_rng(seed).random(len(degree)) * degree).astype(np.int64)
-        found = np.full(len(degree), -1, np.int64)
-        found[degree > 0] = self.links.indices[place[degree > 0]]
-        return found
+        return np.asarray(self.links.indptr[:-1] + np.random.default_rng(seed).random(len(degree)) * degree, np.int64)
+
+    def drawn(self) -> NDArray[np.int64]:
+        """One linked node of each labelled node, at random."""
+        return np.asarray(self.links.indices[self.places()], np.int64)
 
     def largest(self, values: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The largest value of each column among the linked nodes, NaN without any."""
-        found = np.full((self.links.shape[0], values.shape[1]), np.nan)
-        filled = np.flatnonzero(np.diff(self.links.indptr))
-        if len(filled):
-            found[filled] = np.maximum.reduceat(values[self.links.indices], self.links.indptr[filled], axis=0)
-        return found
+        """The largest value of each column among the linked nodes of each labelled node, which must have some."""
+        found = np.maximum.reduceat(values[self.links.indices], self.links.indptr[:-1], axis=0)
+        return np.asarray(found, np.float64)
 
     def __str__(self) -> str:
         return " then ".join(f"'{r}'" for r in reversed(self.relations))

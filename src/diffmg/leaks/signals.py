@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from diffmg.core import Relation
 from diffmg.graph.network import HeteroGraph
 from diffmg.leaks.columns import Column, columns_of
-from diffmg.leaks.labels import FOLDS, Labels, Strength
+from diffmg.leaks.labels import Labels, Strength
 from diffmg.leaks.paths import Path, paths_to
 
+FEWEST, LEAST = 30, 0.1
+"""Labels that a signal must be known for, in number and as a share."""
 MOST_FEATURES = 8
 """Features of a column whose largest value along a path is looked at; of a category, its commonest values."""
 
@@ -43,15 +45,24 @@ def signals_of(graph: HeteroGraph, target: str, labels: Labels) -> Iterator[list
     known: dict[str, list[Column]] = {}
     for path in paths_to(graph, target, labels):
         some = labels.first(path.links.shape[0])
-        if len(some.values) < FOLDS:
+        if len(some.values) < FEWEST:
             continue
         yield [Signal(f"the number of nodes linked by {path}", some.ordered(path.counts), "", "", "", path.relations)]
         if path.source == target:
-            yield [_voted(path, labels, graph.num_nodes[target])]
+            yield _voted(path, some, graph.num_nodes[target])
             continue
+        linked = path.counts > 0
+        if not _enough(linked):
+            continue
+        path, some = path.rows(linked), some.where(linked)
         yield [_linked(path, some), *_weight(path, some)]
         columns = known.setdefault(path.source, columns_of(graph, path.source))
-        yield [_best(f"{c} over {path}", found, c, path) for c in columns if (found := list(_along(c, path, some)))]
+        yield [_best(f"{c} over {path}", list(_along(c, path, some)), c, path) for c in columns]
+
+
+def _enough(chosen: NDArray[np.bool_]) -> bool:
+    """Whether so many labels are worth a look of their own."""
+    return int(chosen.sum()) >= max(FEWEST, LEAST * len(chosen))
 
 
 def _best(what: str, found: list[tuple[str, Strength]], column: Column, path: Path | None = None) -> Signal:
@@ -64,30 +75,31 @@ def _own(column: Column, labels: Labels) -> Iterator[tuple[str, Strength]]:
     if column.wide:
         yield _wide(sp.csr_matrix(column.features)[labels.nodes], labels)
         return
-    for strength in _values(np.asarray(column.features)[labels.nodes].astype(np.float64), labels):
-        yield "", strength
+    yield from _values(column, labels.nodes, labels)
 
 
-def _values(rows: NDArray[np.float64], labels: Labels) -> Iterator[Strength]:
-    """All features of a column together, and each alone."""
+def _values(column: Column, nodes: NDArray[np.int64], labels: Labels) -> Iterator[tuple[str, Strength]]:
+    """All features of a column together, each alone, and where they are known."""
+    rows = np.asarray(column.features)[nodes].astype(np.float64)
     if rows.shape[1] > 1:
-        yield labels.coded(_codes(rows))
+        yield "", labels.coded(_codes(rows))
     for values in rows.T:
-        yield labels.ordered(values)
+        yield "", labels.ordered(values)
+    known = rows[:, -1] == 0
+    if column.gaps and rows.shape[1] > 1 and _enough(known):
+        some = labels.where(known)
+        yield " (where it is known)", max(some.coded(_codes(rows[known])), some.ordered(rows[known, 0]))
 
 
 def _along(column: Column, path: Path, labels: Labels) -> Iterator[tuple[str, Strength]]:
     """The values of one linked node, and the largest of all."""
     drawn = path.drawn()
     if column.wide:
-        rows = sp.csr_matrix(column.features)[np.maximum(drawn, 0)]
-        yield _wide(sp.diags((drawn >= 0).astype(np.float32)) @ rows, labels)
+        yield _wide(sp.csr_matrix(column.features)[drawn], labels)
         return
-    values = np.asarray(column.features)
-    rows = np.where((drawn >= 0)[:, None], values[drawn], np.nan).astype(np.float64)
-    for strength in _values(rows, labels):
-        yield " (of one linked node)", strength
-    for value in path.largest(values[:, :MOST_FEATURES]).T:
+    for how, strength in _values(column, drawn, labels):
+        yield f"{how} (of one linked node)", strength
+    for value in path.largest(np.asarray(column.features)[:, :MOST_FEATURES]).T:
         yield " (largest of the linked nodes)", labels.ordered(value)
 
 
@@ -98,25 +110,25 @@ def _linked(path: Path, labels: Labels) -> Signal:
 
 
 def _weight(path: Path, labels: Labels) -> Iterator[Signal]:
-    if path.weights is None:
-        return
-    links = sp.csr_matrix((path.weights, path.links.indices, path.links.indptr), path.links.shape)
-    drawn = path.drawn()
-    one = np.asarray(links[np.arange(len(drawn)), np.maximum(drawn, 0)], np.float64).ravel()
-    yield Signal(f"the weight of {path}", labels.ordered(np.where(drawn >= 0, one, np.nan)), "", "", "", path.relations)
+    if path.weights is not None:
+        one = path.weights[path.places()]
+        yield Signal(f"the weight of {path}", labels.ordered(one), "", "", "", path.relations)
 
 
-def _voted(path: Path, labels: Labels, count: int) -> Signal:
+def _voted(path: Path, labels: Labels, count: int) -> list[Signal]:
     """The label of one neighbour of the same type, where it is known."""
     place = np.full(count, -1, np.int64)
     place[labels.nodes] = np.arange(len(labels.nodes))
     links = path.links.tocoo()
     kept = (place[links.col] >= 0) & (place[links.col] != links.row)
     shape = path.links.shape
-    known = Path(path.relations, sp.csr_matrix((links.data[kept], (links.row[kept], links.col[kept])), shape)).drawn()
-    answers = np.where((known >= 0)[:, None], labels.marks[place[known]], labels.marks.mean(axis=0))[: shape[0]]
-    strength = labels.first(shape[0]).judged(answers)
-    return Signal(f"the label of one linked by {path}", strength, "", path.source, "", path.relations)
+    known = Path(path.relations, sp.csr_matrix((links.data[kept], (links.row[kept], links.col[kept])), shape))
+    linked = known.counts > 0
+    if not _enough(linked):
+        return []
+    answers = labels.marks[place[known.rows(linked).drawn()]]
+    strength = labels.where(linked).judged(answers)
+    return [Signal(f"the label of one linked by {path}", strength, "", path.source, "", path.relations)]
 
 
 def _wide(rows: sp.csr_matrix, labels: Labels) -> tuple[str, Strength]:

@@ -8,7 +8,7 @@ from diffmg.core import Relation
 from diffmg.graph.network import HeteroGraph
 from diffmg.leaks.finding import Finding
 from diffmg.leaks.labels import Kind, Labels, Strength
-from diffmg.leaks.signals import Signal, signals_of
+from diffmg.leaks.signals import FEWEST, Signal, signals_of
 
 NEARLY_ALL: dict[Kind, float] = {"class": 0.98, "number": 0.99}
 """Strength from which a signal may know the label; of numbers higher, since last year's are often close."""
@@ -18,8 +18,6 @@ BY_NAME = 0.5
 """Lower confidence bound that is enough for a column with the label's name."""
 FAR = 3
 """How many times fewer errors than the best honest signal."""
-FEWEST = 30
-"""With fewer labels nothing is said."""
 Named = Callable[[str], bool]
 
 

@@ -25,7 +25,7 @@ def check_copies(network: Network, spec: TaskSpec, task: Task) -> None:
     nodes = examples.nodes[0]
     for label in spec.label_names if len(nodes) >= FEWEST else ():
         known = network.node_column(target, label)
-        for name, width in network.encoders[target].spans():
+        for name, width, _ in network.encoders[target].spans():
             if width and _same(known, network.node_column(target, name), nodes):
                 raise DiffmgError(
                     f"a feature must not be the label, but got {target}.{name} with the values of {label!r} in all "

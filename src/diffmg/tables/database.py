@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, unknown
+from diffmg.tables.as_of import as_of_notes, latest_of
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.leakage import held_back
+from diffmg.tables.reading import with_notes
 from diffmg.tables.rows import Tables, Times, has_rows, kind_of, read_rows, select_rows, split_name, times_of
 from diffmg.tasks.node_classification import ClassificationSpec
 
@@ -30,10 +32,11 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
 
     `address` is a file of SQLite or DuckDB, or the address of a server such as `postgresql://user@server/name`. It is
     opened read-only. `as_of` maps `COLUMN` or `TABLE.COLUMN` to a time: only rows before it are read (rows without a
-    time are not), and edges to other rows are dropped. Tables become node types with the primary key as id; tables
-    without a key use row numbers. Foreign keys become relations; tables with two foreign keys and no columns other than
-    keys become direct relations. Tables without rows, or not linked to the target by keys, are left out. The label,
-    columns whose names contain its stem, and keys made of these are neither features nor relations.
+    time are not, and a bare date stands for the end of its day), and edges to other rows are dropped. Tables become
+    node types with the primary key as id; tables without a key use row numbers. Foreign keys become relations; tables
+    with two foreign keys and no columns other than keys become direct relations. Tables without rows, or not linked to
+    the target by keys, are left out. The label, columns whose names contain its stem, and keys made of these are
+    neither features nor relations.
     """
     with connected(address) as connection:
         tables = _catalogue(connection, address)
@@ -73,6 +76,9 @@ def read_database(description: Description) -> dict[str, pa.Table]:
             if name not in tables:
                 raise unknown("table of the database:", name, tables)
             read[name] = _read(connection, name, description, tables, times.get(name, {}))
+            if times and (latest := latest_of(times)):
+                notes = as_of_notes(connection, tables[name], times.get(name, {}), latest)
+                read[name] = with_notes(read[name], notes)
     for name in description.task.columns(description) if description.task else ():
         if not read[name].num_rows:
             raise _no_rows(name, times)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import lru_cache
 
 from diffmg.core import DiffmgError
 
@@ -18,6 +18,7 @@ FORMS = (
 )  # fmt: skip
 """Common forms of a day; a time of day may follow."""
 TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S")
+MOST_KEPT = 100_000
 HOW = "write dates as 2024-01-31 or 2024-01-31T12:30"
 
 
@@ -41,15 +42,24 @@ def form_of(texts: Sequence[str], what: str) -> str:
     """The one form in which all these texts are days or moments: "" for ISO; raises if there is none, or several."""
     if all(is_iso(text) for text in texts):
         return ""
-    fitting = [form for form in FORMS if all(to_iso(form, text) for text in texts)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        meant = " or ".join(to_iso(form, texts[0]) for form in fitting[:2])
-        raise DiffmgError(f"dates of {what} must be clear, but got {texts[0]!r}, which may be {meant}; {HOW}")
-    best = max(FORMS, key=lambda form: sum(bool(to_iso(form, text)) for text in texts))
-    bad = next(text for text in texts if not to_iso(best, text)) if not is_iso(texts[0]) else _odd(texts)
-    raise DiffmgError(f"dates of {what} must all be written in one known form, but got {bad!r}; {HOW}")
+    readings = {form: tuple(to_iso(form, text) for text in texts) for form in FORMS}
+    meanings = {reading: form for form, reading in readings.items() if all(reading)}
+    if len(meanings) == 1:
+        return next(iter(meanings.values()))
+    if meanings:
+        one, other, *_ = meanings
+        place = next(i for i in range(len(texts)) if one[i] != other[i])
+        raise DiffmgError(
+            f"dates of {what} must be clear, but got {texts[place]!r}, which may be {one[place]} or "
+            f"{other[place]}; {HOW}"
+        )
+    best = max(("", *FORMS), key=lambda form: sum(bool(to_iso(form, text)) for text in texts))
+    raise no_date(next(text for text in texts if not to_iso(best, text)), what)
+
+
+def no_date(text: str, what: str) -> DiffmgError:
+    """The error for a text that is no date, or not in the form of the others."""
+    return DiffmgError(f"dates of {what} must all be written in one known form, but got {text!r}; {HOW}")
 
 
 def is_iso(text: str) -> bool:
@@ -63,7 +73,7 @@ def is_iso(text: str) -> bool:
     return True
 
 
-@cache
+@lru_cache(maxsize=MOST_KEPT)
 def to_iso(form: str, text: str) -> str:
     """A text as an ISO date in UTC, or a moment if it has a time of day; empty if it is not of this form."""
     if not form:
@@ -80,7 +90,3 @@ def to_iso(form: str, text: str) -> str:
 def is_before(written: str, limit: str) -> bool:
     """Whether an ISO date or moment ends before a limit of `iso_moment`: a bare date stands for the end of its day."""
     return written < limit[: len(written)]
-
-
-def _odd(texts: Sequence[str]) -> str:
-    return next(text for text in texts if not is_iso(text))

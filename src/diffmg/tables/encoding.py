@@ -74,9 +74,10 @@ class FeatureEncoder:
         matrix = np.stack(numbers, axis=1) if numbers else None
         return sp.csr_matrix(matrix) if self.encode == "sparse" and numbers else matrix
 
-    def spans(self) -> list[tuple[str, int]]:
-        """The columns in the order of their features, and how many features each has."""
-        return [(name, 1) for name in self.names] or [(fitted.name, fitted.width) for fitted in self.columns]
+    def spans(self) -> list[tuple[str, int, bool]]:
+        """The columns in the order of their features, how many each has, and whether the last says what is missing."""
+        plain = [(name, 1, False) for name in self.names]
+        return plain or [(fitted.name, fitted.width, fitted.missing) for fitted in self.columns]
 
     def notes(self, table: pa.Table, what: str) -> list[str]:
         """How each column is encoded."""

@@ -15,7 +15,7 @@ from diffmg.core.codec import from_plain, to_plain
 from diffmg.graph.network import HeteroGraph
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.encoding import FeatureEncoder
-from diffmg.tables.reading import column, is_guessed, key_column
+from diffmg.tables.reading import column, is_guessed, key_column, notes_of
 
 EXAMPLES = 3
 Tables = Mapping[str, pa.Table]
@@ -133,7 +133,8 @@ def build_network(
     features = {t: matrix for t, matrix in features.items() if matrix is not None}
     edges, more = _all_edges(description, tables, ids)
     values = {t: keys.values for t, keys in ids.items()}
-    return Network(description, tables, values, rows, features, fitted, edges, (*notes, *more))
+    read = [note for table in tables.values() for note in notes_of(table)]
+    return Network(description, tables, values, rows, features, fitted, edges, (*notes, *more, *read))
 
 
 def _encoder(node_type: str, description: Description, table: pa.Table, given: Encoders | None) -> FeatureEncoder:

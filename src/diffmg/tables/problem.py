@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from diffmg.core import DiffmgError, Source
 from diffmg.graph.network import HeteroGraph
+from diffmg.tables.as_of import cut_tables
 from diffmg.tables.copies import check_copies
 from diffmg.tables.description import Description, read_description
 from diffmg.tables.network import build_network
@@ -37,7 +38,8 @@ def read_tables(description: Description, folder: Path) -> dict[str, pa.Table]:
         address = description.database
         placed = description if "://" in address else replace(description, database=str(folder / address))
         return dict(read_database(placed))
-    return {name: read_table(folder / name, description.encoding) for name in description.tables}
+    tables = {name: read_table(folder / name, description.encoding) for name in description.tables}
+    return cut_tables(tables, description.as_of)
 
 
 def problem_from_tables(

@@ -43,12 +43,12 @@ def select_rows(
     """Select columns of a table; `KEY.COLUMN` is a column of the row that the foreign key KEY refers to."""
     import sqlalchemy as sa
 
-    source = _source(table)
+    source = source_of(table)
     picked = dict(source.c.items())
     for name in columns:
         if name not in table.columns:
             key, column = _referred(table, name, tables)
-            other = _source(tables[key.table]).alias("referred")
+            other = source_of(tables[key.table]).alias("referred")
             same = [other.c[r] == source.c[c] for c, r in zip(key.columns, key.refers, strict=True)]
             picked[name] = sa.select(other.c[column]).where(*same).scalar_subquery()
     chosen = [picked[name] for name in columns]
@@ -59,7 +59,7 @@ def has_rows(connection: Connection, table: DatabaseTable, keys: Sequence[str], 
     """Whether any row before the times has no NULL in `keys`."""
     import sqlalchemy as sa
 
-    source = _source(table)
+    source = source_of(table)
     conditions = [*(source.c[k].is_not(None) for k in keys), *before(connection, table, source, times)]
     one: Select[Any] = sa.select(sa.literal_column("1")).select_from(source).where(*conditions).limit(1)
     return connection.execute(one).first() is not None
@@ -94,7 +94,8 @@ def times_of(as_of: Times, tables: Tables) -> dict[str, dict[str, str]]:
     return times
 
 
-def _source(table: DatabaseTable) -> Any:
+def source_of(table: DatabaseTable) -> Any:
+    """A table as what statements select from."""
     import sqlalchemy as sa
 
     return sa.table(table.name, *(sa.column(name) for name in table.columns))

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from diffmg.core import DiffmgError
 from diffmg.tables.catalogue import DatabaseTable, Kind
-from diffmg.tables.dates import ISO, form_of, is_before, iso_moment, moment, to_iso
+from diffmg.tables.dates import ISO, form_of, iso_moment, moment, no_date, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import ColumnElement, Connection
 
-MOST_TEXTS = 100_000
+MOST_TEXTS = 10_000
 """Different texts of a column that its form of dates is recognised from."""
 CLOCK: tuple[Kind, ...] = ("date", "moment")
 
@@ -53,21 +53,50 @@ def _sqlite(connection: Connection, column: Any, kind: Kind, what: str, time: st
     """SQLite keeps dates as text in any form, or as seconds."""
     import sqlalchemy as sa
 
-    limit = iso_moment(time)
     stored = sa.func.typeof(column)
-    form = form_of(_texts(connection, column, stored == "text") or ["2024-01-01"], what)
-    if kind not in CLOCK and _texts(connection, column, stored.in_(("integer", "real"))):
+    if kind not in CLOCK and (found := _values(connection, column, stored.in_(("integer", "real")), 1)):
         raise DiffmgError(
-            f"times of {what!r} must be declared as such, or be text, to be compared with {time!r}, but got numbers"
+            f"times of {what} must be text, or declared as dates, to be compared with {time!r}, but got the number "
+            f"{found[0]}; make it a column of dates"
         )
+    if _values(connection, column, sa.and_(stored == "text", sa.not_(_is_iso(column))), 1):
+        written = _in_one_form(connection, column, stored == "text", what)
+    else:
+        written = column
+    return sa.case((stored == "text", sqlite_before(written, time)), else_=sqlite_before(column, time, "unixepoch"))
+
+
+def sqlite_before(column: Any, time: str, *modifiers: str) -> ColumnElement[bool]:
+    """The condition for ISO dates as text, or for seconds with a modifier."""
+    import sqlalchemy as sa
+
+    limit, day = iso_moment(time), sa.func.julianday
+    exact: ColumnElement[bool] = day(column, *modifiers) < day(limit)
+    if modifiers:
+        return exact
+    length = sa.func.length(column)
+    return sa.case((length <= len("2024-01-31"), column < sa.func.substr(limit, 1, length)), else_=exact)
+
+
+def _is_iso(column: Any) -> ColumnElement[bool]:
+    import sqlalchemy as sa
+
+    year = "[0-9]" * 4
+    partial = [column.op("GLOB")(year), column.op("GLOB")(f"{year}-[0-9][0-9]")]
+    return sa.or_(*partial, sa.and_(column.op("GLOB")(f"{year}-[0-9][0-9]-*"), sa.func.julianday(column).is_not(None)))
+
+
+def _in_one_form(connection: Connection, column: Any, text: Any, what: str) -> Any:
+    """Texts in another form as ISO dates; raises if any is in none, or if it is not clear in which."""
+    import sqlalchemy as sa
+
+    form = form_of(_values(connection, column, text, MOST_TEXTS), what)
     driver: Any = connection.connection.driver_connection
-    driver.create_function("diffmg_before", 3, _before_in_sqlite, deterministic=True)
-    seconds = sa.func.julianday(column, "unixepoch") < sa.func.julianday(limit)
-    return sa.case((stored == "text", sa.func.diffmg_before(form, column, limit) == 1), else_=seconds)
-
-
-def _before_in_sqlite(form: str, text: str, limit: str) -> bool:
-    return is_before(to_iso(form, text), limit)
+    driver.create_function("diffmg_iso", 2, to_iso, deterministic=True)
+    written = sa.func.diffmg_iso(form, column)
+    if bad := _values(connection, column, sa.and_(text, written == ""), 1):
+        raise no_date(bad[0], what)
+    return written
 
 
 def _text(connection: Connection, column: Any, what: str, time: str) -> ColumnElement[bool]:
@@ -75,20 +104,16 @@ def _text(connection: Connection, column: Any, what: str, time: str) -> ColumnEl
     import sqlalchemy as sa
 
     limit = iso_moment(time)
-    bad = _texts(connection, column, sa.not_(column.regexp_match(f"^{ISO}$")))
-    if bad:
-        raise DiffmgError(
-            f"dates of {what} must be written 2024-01-31 or 2024-01-31T12:30, but got {bad[0]!r}; "
-            "make it a column of dates"
-        )
+    if bad := _values(connection, column, sa.not_(column.regexp_match(f"^{ISO}$")), 1):
+        raise no_date(bad[0], what)
     if connection.dialect.name == "postgresql":
         column = sa.collate(column, "C")
     return sa.func.replace(column, "T", " ") < sa.func.substr(limit, 1, sa.func.length(column))
 
 
-def _texts(connection: Connection, column: Any, where: Any) -> list[str]:
-    """Different values of a column."""
+def _values(connection: Connection, column: Any, where: Any, most: int) -> list[str]:
+    """Different values of a column, as text."""
     import sqlalchemy as sa
 
-    found = sa.select(column).where(column.is_not(None), where).distinct().limit(MOST_TEXTS)
+    found = sa.select(column).where(column.is_not(None), column != "", where).distinct().limit(most)
     return sorted(map(str, connection.execute(found).scalars()))
