@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bank import CUSTOMERS, Described, Tables, bank
 from diffmg import MetaGraphClassifier
 from diffmg.cli import app
 from diffmg.core.plan import Source
 from diffmg.leaks.finding import LeakWarning
 from diffmg.runs.guard import label_names
-from leaks.bank import CUSTOMERS, Described, Tables, bank
 
 SETTINGS = {"max_epochs": 30, "dim": 8}
 

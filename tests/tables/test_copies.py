@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bank import bank
 from diffmg.core.errors import DiffmgError
-from leaks.bank import bank
 
 
 @pytest.mark.parametrize("as_type", [int, bool, float])

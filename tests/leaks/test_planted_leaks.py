@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from bank import CUSTOMERS, Described, Plant, Tables, bank, child, owners
 from diffmg.leaks import leak_notes
 from diffmg.runs.guard import guarded
-from leaks.bank import CUSTOMERS, Described, Plant, Tables, bank, child, owners
 
 Rng = np.random.Generator
 
