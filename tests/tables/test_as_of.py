@@ -54,6 +54,15 @@ def test_other_dates_after_the_moment_are_told(tmp_path: Path) -> None:
     assert "--as-of visit.paid=2024-06-01" in note
 
 
+def test_dates_that_are_held_back_may_be_later(tmp_path: Path) -> None:
+    path = database(tmp_path / "a.db", ["2024-01-10"] * 9)
+    connection = sqlite3.connect(path)
+    connection.execute("ALTER TABLE person ADD COLUMN ill_since DATE DEFAULT '2024-08-01'")
+    connection.commit()
+    connection.close()
+    assert not [note for note in visits(path, "2024-06-01")[1] if "ill_since" in note]
+
+
 @pytest.mark.parametrize("kind", ["TEXT", "DATE", "TIMESTAMP"])
 @pytest.mark.parametrize(
     ("early", "late"),

@@ -13,7 +13,7 @@ from diffmg.core import Relation
 from diffmg.graph.network import HeteroGraph
 from diffmg.leaks.labels import Labels
 
-MOST_LINKS = 500_000
+MOST_LINKS = 2_000_000
 """Links of a path that are looked at: those of as many labelled nodes as have no more."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +24,13 @@ SAMPLE = 20
 """Texts of a column that decide whether it holds dates."""
 
 
-def as_of_notes(connection: Connection, table: DatabaseTable, times: Times, latest: str) -> list[str]:
-    """How many rows of a table the times leave out, and which of its dates they do not speak of."""
+def as_of_notes(
+    connection: Connection, table: DatabaseTable, times: Times, latest: str, unused: Collection[str] = ()
+) -> list[str]:
+    """How many rows of a table the times leave out, and which of its dates they do not speak of.
+
+    `unused` columns, such as the label and what is held back, are not read, so they may have any date.
+    """
     import sqlalchemy as sa
 
     source = source_of(table)
@@ -35,7 +40,8 @@ def as_of_notes(connection: Connection, table: DatabaseTable, times: Times, late
         return int(connection.execute(sa.select(sa.func.count()).select_from(source).where(*where)).scalar_one())
 
     notes = [cut_note(table.name, count(), count(*kept), times)] if times else []
-    dated = [name for name in table.columns if name not in times and _is_dated(connection, table, source, name)]
+    others = [name for name in table.columns if name not in {*times, *unused}]
+    dated = [name for name in others if _is_dated(connection, table, source, name)]
     for name in dated:
         later = sa.not_(_plainly_before(connection, table, source, name, latest))
         notes += later_note(f"{table.name}.{name}", count(*kept, later), count(*kept), latest)

@@ -77,7 +77,8 @@ def read_database(description: Description) -> dict[str, pa.Table]:
                 raise unknown("table of the database:", name, tables)
             read[name] = _read(connection, name, description, tables, times.get(name, {}))
             if times and (latest := latest_of(times)):
-                notes = as_of_notes(connection, tables[name], times.get(name, {}), latest)
+                unused = description.task.columns(description).get(name, ()) if description.task else ()
+                notes = as_of_notes(connection, tables[name], times.get(name, {}), latest, unused)
                 read[name] = with_notes(read[name], notes)
     for name in description.task.columns(description) if description.task else ():
         if not read[name].num_rows:
