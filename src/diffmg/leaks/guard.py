@@ -9,7 +9,7 @@ import numpy as np
 from diffmg.core.task import Examples
 from diffmg.graph.network import HeteroGraph
 from diffmg.leaks.finding import Finding
-from diffmg.leaks.labels import Labels
+from diffmg.leaks.labels import Kind, Labels
 from diffmg.leaks.order import telling_order
 from diffmg.leaks.pairs import telling_pairs
 from diffmg.leaks.telling import telling_signals
@@ -37,14 +37,16 @@ def leak_notes(problem: Problem, names: Sequence[str] = ()) -> list[str]:
 
 
 def _of_nodes(graph: HeteroGraph, target: str, examples: Examples, names: Sequence[str]) -> list[Finding]:
-    found: dict[str, Finding] = {}
+    nodes, found = examples.nodes[0], dict[str, Finding]()
+    kind: Kind = "number" if examples.kind == "number" else "class"
+
+    def named(column: str) -> bool:
+        return any(column == label or held_back(label, [column]) for label in names)
+
     for values in examples.labels.T if examples.labels.ndim == 2 else [examples.labels]:
-        kind = "number" if examples.kind == "number" else "class"
-        labels = Labels.of(examples.nodes[0], values, kind, MOST_ROWS)  # type: ignore[arg-type]
-        named = lambda name: any(held_back(label, [name]) or name == label for label in names)  # noqa: E731
+        labels = Labels.of(nodes, values, kind, MOST_ROWS)
         for finding in [*telling_signals(graph, target, labels, named), *telling_order(graph, target, labels)]:
             found.setdefault(finding.what, finding)
     everywhere = np.zeros((graph.num_nodes[target], *examples.labels.shape[1:]), examples.labels.dtype)
-    everywhere[examples.nodes[0]] = examples.labels
-    held = examples.nodes[0][examples.held], examples.nodes[0][~examples.held]
-    return [*found.values(), *twins(graph, target, held[1], held[0], everywhere)]
+    everywhere[nodes] = examples.labels
+    return [*found.values(), *twins(graph, target, nodes[~examples.held], nodes[examples.held], everywhere)]
