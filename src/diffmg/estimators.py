@@ -1,5 +1,6 @@
 """Estimators in the style of scikit-learn: hyper-parameters in the constructor, a problem in `fit`."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -11,9 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from diffmg.core import DiffmgError, MetaGraph, Method, Run, Settings, Task, read_run
+from diffmg.core.perfect import perfect_scores
 from diffmg.core.plan import Refit
 from diffmg.graph.network import HeteroGraph
+from diffmg.leaks.finding import PREFIX, LeakWarning
 from diffmg.runs.folder import RunFolder
+from diffmg.runs.guard import guarded
 from diffmg.runs.in_memory import InMemory
 from diffmg.runs.model import Model
 from diffmg.runs.runner import run
@@ -38,6 +42,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """The best single model of a race."""
     tried_: tuple[Mapping[str, Any], ...]
     """The candidates of a race, as in `tried.jsonl`."""
+    notes_: tuple[str, ...]
+    """How the data were read, what in them may know the answer, and whether a score is perfect."""
     history_: tuple[tuple[str, Epoch], ...]
     """The epochs of each phase, as in `history.jsonl`."""
 
@@ -68,7 +74,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, data: Problem | HeteroGraph, task: Task | None = None, *, watch: Watch | None = None) -> Self:
         """Fit and keep the best by validation; takes a problem, or a network and a task."""
-        problem = self._problem(data, task)
+        problem = guarded(self._problem(data, task))
+        for note in problem.graph.notes:
+            if note.startswith(PREFIX):
+                warnings.warn(note, LeakWarning, stacklevel=2)
         names = ("budget", "single", "refit", "repeats", "seed", "device")
         options = {name: getattr(self, name) for name in names}
         plan = make_plan(problem.source, self.method, None, self.settings, **options)
@@ -124,6 +133,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _set_results(self, run: Run, model: Model, kept: InMemory) -> Self:
         self.run_, self.model_, self.metagraphs_ = run, model, run.metagraphs
+        self.notes_ = (*run.notes, *perfect_scores(run))
         self.single_, self.tried_, self.history_ = kept.single, kept.tried, tuple(kept.history)
         found = run.candidates[run.chosen].val_score if run.candidates else None
         if run.evidence is not None:

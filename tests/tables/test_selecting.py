@@ -91,7 +91,7 @@ def test_all_times_hold(opened: Any) -> None:
 def test_times_of_sqlite_are_compared_as_times(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "a.db")
     connection.execute("CREATE TABLE a (id INTEGER PRIMARY KEY, t DATETIME)")
-    times = ["2024-05-01T09:00:00", "2024-05-01 11:00:00", "2024-05-01T12:30:00+02:00", 1714546800, "in May"]
+    times = ["2024-05-01T09:00:00", "2024-05-01 11:00:00", "2024-05-01T12:30:00+02:00", 1714546800, "", None]
     connection.executemany("INSERT INTO a (t) VALUES (?)", [(t,) for t in times])
     connection.commit()
     connection.close()

@@ -12,6 +12,7 @@ from rich.table import Table
 from diffmg.cli import common
 from diffmg.cli.common import console, say
 from diffmg.core import Method, Run
+from diffmg.core.perfect import perfect_scores
 
 if TYPE_CHECKING:
     from diffmg.tasks.problem import Problem
@@ -48,6 +49,8 @@ def demo(
     features = _rival(problem, FeaturesOnly(), seed, device)
     say(draw_all(done.metagraphs, "text"))
     console.print(_table(done, randoms, features))
+    for line in perfect_scores(done):
+        say(line, common.errors)
     say(f"run folder: {folder.path} (open report.html there)")
 
 

@@ -12,6 +12,7 @@ from diffmg.cli import common
 from diffmg.cli.common import console, say
 from diffmg.cli.describe import show_description
 from diffmg.core import DiffmgError, Engine, Method, Plan, Source, read_metagraphs
+from diffmg.core.perfect import perfect_scores
 
 if TYPE_CHECKING:
     from diffmg.race.executor import Executor
@@ -125,12 +126,13 @@ def executor_of(plan: Plan, on: str) -> AbstractContextManager[Executor | None]:
 
 
 def open_data(plan: Plan, data_root: Path | None) -> Problem:
-    """Open the problem of a plan, and print notes on how the data were read."""
+    """Open the problem of a plan, look for leaks, and print notes on how the data were read and what was found."""
+    from diffmg.runs.guard import guarded
     from diffmg.runs.sources import describe, open_problem
 
     if plan.source.is_database:
         show_description(describe(plan.source))
-    problem = open_problem(plan.source, root=data_root)
+    problem = guarded(open_problem(plan.source, root=data_root))
     for note in problem.graph.notes:
         say(note, common.errors)
     return problem
@@ -152,6 +154,8 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor 
     if done.metagraphs:
         say(draw_all(done.metagraphs, "text"))
     console.print(common.score_table(done))
+    for line in perfect_scores(done):
+        say(line, common.errors)
     for line in words_of(done):
         say(line)
     say(f"run folder: {folder.path}")

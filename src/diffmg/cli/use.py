@@ -12,6 +12,7 @@ from diffmg.cli import common
 from diffmg.cli.common import console, say
 from diffmg.core import DiffmgError, Source
 from diffmg.core.files import write_text
+from diffmg.core.perfect import warning_on
 from diffmg.core.run import shown
 
 if TYPE_CHECKING:
@@ -26,9 +27,12 @@ Data = Annotated[str | None, common.option("--data", help="Where the data are no
 def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> None:
     """Score the model of a run on the test part again."""
     table = Table("score", "test", title="kept model", title_justify="left")
-    for name, value in _load(run, data, data_root).scores("test").items():
+    scores = _load(run, data, data_root).scores("test")
+    for name, value in scores.items():
         table.add_row(name, shown(value))
     console.print(table)
+    for line in warning_on({"test": scores}):
+        say(line, common.errors)
 
 
 def predict(

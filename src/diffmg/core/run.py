@@ -15,6 +15,7 @@ from diffmg.core.budget import Budget
 from diffmg.core.codec import check_format, from_plain, read_json, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
+from diffmg.core.perfect import perfect_scores
 from diffmg.core.plan import Plan
 
 FORMAT = 2
@@ -137,6 +138,8 @@ class Run:
     evidence: Evidence | None = None
     single: Trained | None = None
     """The best single model of a race, where an ensemble is used for prediction."""
+    notes: tuple[str, ...] = ()
+    """What was done to the data when they were read, and what in them may know the answer."""
 
     def __post_init__(self) -> None:
         for name, several in (("chosen", self.candidates), ("kept", self.trained)):
@@ -190,6 +193,7 @@ class Run:
         for part in ("val", "test"):
             scores = ", ".join(f"{name} {shown(value)}" for name, value in self.scores(part).items())
             lines += [f"  {part}: {scores}"] if scores else []
+        lines += [f"  {warning}" for warning in perfect_scores(self)]
         lines += [f"  {len(self.candidates)} candidates, {len(self.trained)} trainings, seed {self.plan.seed}"]
         return "\n".join([*lines, f"  {sum(self.seconds.values()):.1f} s on {self.device})"])
 

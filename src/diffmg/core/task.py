@@ -146,6 +146,10 @@ class Task(ABC):
         """Outputs from a linear model of `known_labels`, (n, columns): by default logits that are fairly sure."""
         return (8 * fitted,)
 
+    def examples(self) -> Examples | None:
+        """The labels of training and validation, for the search for leaks; None where there is none for the task."""
+        return None
+
     @property
     def sign(self) -> int:
         """1 if higher is better for the selection metric, else -1."""
@@ -200,6 +204,19 @@ class Folds:
         return found
 
 
+@dataclass(frozen=True)
+class Examples:
+    """The labelled examples of training and validation, as arrays."""
+
+    kind: Literal["class", "number", "pair"]
+    nodes: tuple[NDArray[np.int64], ...]
+    """Node numbers, one array per target type; two for pairs."""
+    labels: NDArray[Any]
+    """Class numbers or zeros and ones (n, C); numbers; of pairs, 1 for positive ones."""
+    held: NDArray[np.bool_]
+    """Which of them are of validation."""
+
+
 TASKS: Registry[type[Task]] = Registry("task", "diffmg.tasks", group="diffmg.tasks")
 
 
@@ -222,6 +239,11 @@ class TaskSpec(Checked, ABC):
 
     held_back: tuple[str, ...] = ()
     """Columns that would leak the labels: not used as features, and not read."""
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """What the labels are called, so that columns of the same name elsewhere can be looked at."""
+        return ()
 
     @classmethod
     @abstractmethod

@@ -33,7 +33,8 @@ def run(
     """
     method = plan.method.make()
     plan, placed = place(plan, problem, method)
-    begun = Run("running", plan, data_of(placed), versions(), describe_device(placed.graph.device))
+    where = describe_device(placed.graph.device)
+    begun = Run("running", plan, data_of(placed), versions(), where, notes=placed.graph.notes)
     if store is not None:
         store.write(begun)
     if plan.budget is not None:

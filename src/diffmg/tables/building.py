@@ -15,7 +15,7 @@ from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.encoding import FeatureEncoder
 from diffmg.tables.keys import Keys, in_one_type
 from diffmg.tables.network import Edges, Ints, Network, Tables
-from diffmg.tables.reading import column
+from diffmg.tables.reading import column, notes_of
 from diffmg.tables.timing import Timing
 
 EXAMPLES = 3
@@ -35,7 +35,8 @@ def build_network(
     ids, rows = _numbered(description, tables, by_id)
     edges, notes = _all_edges(description, tables, ids)
     values = {t: keys.values for t, keys in ids.items()}
-    network = Network(description, tables, values, rows, {}, {}, edges, tuple(notes))
+    read = [note for table in tables.values() for note in notes_of(table)]
+    network = Network(description, tables, values, rows, {}, {}, edges, (*notes, *read))
     if description.moments is None:
         return _with_features(network, encoders, None)
     timing = Timing.of(network)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, unknown
+from diffmg.tables.as_of import as_of_notes, latest_of
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.leakage import held_back
-from diffmg.tables.reading import is_file_name
+from diffmg.tables.reading import is_file_name, with_notes
 from diffmg.tables.rows import (
     Tables,
     Times,
@@ -41,11 +42,11 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
 
     `address` is a file of SQLite or DuckDB, or the address of a server such as `postgresql://user@server/name`. It is
     opened read-only. `as_of` maps `COLUMN` or `TABLE.COLUMN` to a time: only rows before it are read (rows without a
-    time are not), and edges to other rows are dropped. Tables become node types with the primary key as id; tables
-    without a key use row numbers. Foreign keys become relations; tables with two foreign keys and no columns other than
-    keys become direct relations. Tables without rows, or not linked to the target by keys, are left out. The label,
-    columns whose names contain its stem, and keys made of these are neither features nor relations. Several labels are
-    `TABLE.COLUMN,COLUMN`.
+    time are not; a bare date stands for the end of its day), and edges to other rows are dropped. Tables become node
+    types with the primary key as id; tables without a key use row numbers. Foreign keys become relations; tables with
+    two foreign keys and no columns other than keys become direct relations. Tables without rows, or not linked to the
+    target by keys, are left out. The label, columns whose names contain its stem, and keys made of these are neither
+    features nor relations. Several labels are `TABLE.COLUMN,COLUMN`.
     """
     with connected(address) as connection:
         tables = _catalogue(connection, address)
@@ -87,6 +88,10 @@ def read_database(description: Description) -> dict[str, pa.Table]:
                 read[name] = read_query(connection, str(description.query_of(name)))
             elif name in tables:
                 read[name] = _read(connection, name, description, tables, times.get(name, {}))
+                if times and (latest := latest_of(times)):
+                    unused = description.task.columns(description).get(name, ()) if description.task else ()
+                    notes = as_of_notes(connection, tables[name], times.get(name, {}), latest, unused)
+                    read[name] = with_notes(read[name], notes)
             elif not is_file_name(name):
                 raise unknown("table of the database:", name, tables)
     for name in description.task.columns(description) if description.task else ():

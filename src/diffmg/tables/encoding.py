@@ -45,6 +45,12 @@ class FittedColumn:
             return [] if block is None else [block]
         return [block, np.asarray(values.is_null().to_numpy(), np.float32)[:, None]]
 
+    @property
+    def width(self) -> int:
+        """How many features it becomes."""
+        block = self.encoder.transform(pa.chunked_array([pa.nulls(1)]))
+        return 0 if block is None else block.shape[1] + self.missing
+
 
 @dataclass(frozen=True)
 class FeatureEncoder:
@@ -74,6 +80,11 @@ class FeatureEncoder:
         numbers = [_as_number(table, name, what) for name in self.names]
         matrix = np.stack(numbers, axis=1) if numbers else None
         return sp.csr_matrix(matrix) if self.encode == "sparse" and numbers else matrix
+
+    def spans(self) -> list[tuple[str, int, bool]]:
+        """The columns in the order of their features, how many each has, and whether the last says what is missing."""
+        plain = [(name, 1, False) for name in self.names]
+        return plain or [(fitted.name, fitted.width, fitted.missing) for fitted in self.columns]
 
     def notes(self, table: pa.Table, what: str) -> list[str]:
         """How each column is encoded."""

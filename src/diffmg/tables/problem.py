@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from diffmg.core import DiffmgError, Source
 from diffmg.graph.network import HeteroGraph
+from diffmg.tables.as_of import cut_tables
 from diffmg.tables.building import build_network
+from diffmg.tables.copies import check_copies
 from diffmg.tables.description import Description, read_description
 from diffmg.tables.reading import as_table, is_file_name, read_table
 from diffmg.tasks.problem import Problem
@@ -38,7 +40,8 @@ def read_tables(description: Description, folder: Path) -> dict[str, pa.Table]:
         files = [name for name in description.tables if is_file_name(name)]
         read = dict(read_database(placed))
         return {name: read_table(folder / name, description.encoding) for name in files if name not in read} | read
-    return {name: read_table(folder / name, description.encoding) for name in description.tables}
+    tables = {name: read_table(folder / name, description.encoding) for name in description.tables}
+    return cut_tables(tables, description.as_of)
 
 
 def problem_from_tables(
@@ -53,4 +56,5 @@ def problem_from_tables(
         raise DiffmgError(f"a problem needs a task, but got {description.task}; add [task] to the description")
     network = build_network(description, arrow, encoders)
     reading = description.task.read(network)
+    check_copies(network, description.task, reading.task)
     return Problem(network.graph(reading.kept, reading.notes), reading.task)

@@ -24,6 +24,8 @@ KEYS = ("string", "integer", "floating", "decimal", "boolean", "date", "timestam
 """Arrow types allowed for ids."""
 GUESSED = {b"types": b"guessed"}
 """Metadata of tables read from text, whose column types are inferred."""
+NOTES = b"notes"
+"""Metadata of tables with notes on how they were read."""
 
 
 def is_file_name(name: str) -> bool:
@@ -99,6 +101,17 @@ def first_bytes(path: Path, what: str, content: str) -> bytes:
     if not head:
         raise DiffmgError(f"{what} must have {content}, but got an empty file: {str(path)!r}")
     return head
+
+
+def with_notes(table: pa.Table, notes: Sequence[str]) -> pa.Table:
+    """The table with notes on how it was read, for the notes of the network."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), NOTES: "\n".join(notes).encode()})
+
+
+def notes_of(table: pa.Table) -> list[str]:
+    """Notes on how a table was read."""
+    written: bytes = (table.schema.metadata or {}).get(NOTES, b"")
+    return written.decode().splitlines()
 
 
 def is_guessed(table: pa.Table) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -15,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from diffmg.core import DiffmgError, unknown
+from diffmg.tables.before import before
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, Kind
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Select
+    from sqlalchemy import Connection, Select
 
 Tables = Mapping[str, DatabaseTable]
 Times = Mapping[str, str]
@@ -44,24 +44,24 @@ def select_rows(
     """Select columns of a table; `KEY.COLUMN` is a column of the row that the foreign key KEY refers to."""
     import sqlalchemy as sa
 
-    source = _source(table)
+    source = source_of(table)
     picked = dict(source.c.items())
     for name in columns:
         if name not in table.columns:
             key, column = _referred(table, name, tables)
-            other = _source(tables[key.table]).alias("referred")
+            other = source_of(tables[key.table]).alias("referred")
             same = [other.c[r] == source.c[c] for c, r in zip(key.columns, key.refers, strict=True)]
             picked[name] = sa.select(other.c[column]).where(*same).scalar_subquery()
     chosen = [picked[name] for name in columns]
-    return sa.select(*chosen).select_from(source).where(*_before(connection, table, source, times))
+    return sa.select(*chosen).select_from(source).where(*before(connection, table, source, times))
 
 
 def has_rows(connection: Connection, table: DatabaseTable, keys: Sequence[str], times: Times) -> bool:
     """Whether any row before the times has no NULL in `keys`."""
     import sqlalchemy as sa
 
-    source = _source(table)
-    conditions = [*(source.c[k].is_not(None) for k in keys), *_before(connection, table, source, times)]
+    source = source_of(table)
+    conditions = [*(source.c[k].is_not(None) for k in keys), *before(connection, table, source, times)]
     one: Select[Any] = sa.select(sa.literal_column("1")).select_from(source).where(*conditions).limit(1)
     return connection.execute(one).first() is not None
 
@@ -95,7 +95,8 @@ def times_of(as_of: Times, tables: Tables) -> dict[str, dict[str, str]]:
     return times
 
 
-def _source(table: DatabaseTable) -> Any:
+def source_of(table: DatabaseTable) -> Any:
+    """A table as what statements select from."""
     import sqlalchemy as sa
 
     return sa.table(table.name, *(sa.column(name) for name in table.columns))
@@ -109,44 +110,6 @@ def _referred(table: DatabaseTable, name: str, tables: Tables) -> tuple[ForeignK
         if name.startswith(start) and column in tables[key.table].columns:
             return key, column
     raise unknown(f"column of table {table.name!r}:", name, table.columns)
-
-
-def _before(connection: Connection, table: DatabaseTable, source: Any, times: Times) -> list[ColumnElement[bool]]:
-    """Conditions for rows before the times; rows without a time are excluded."""
-    import sqlalchemy as sa
-
-    conditions: list[ColumnElement[bool]] = []
-    for name, time in times.items():
-        column, kind = source.c[name], table.columns[name]
-        if kind not in ("date", "moment"):
-            conditions.append(column < _limit(f"{table.name}.{name}", kind, time))
-        elif connection.dialect.name == "sqlite":
-            day = sa.func.julianday
-            stored = sa.case((sa.func.typeof(column) == "text", day(column)), else_=day(column, "unixepoch"))
-            conditions.append(stored < day(_moment(time).isoformat(" ")))
-        else:
-            conditions.append(column < _moment(time))
-    return conditions
-
-
-def _limit(what: str, kind: Kind, time: str) -> str | float:
-    if kind in ("text", "any"):
-        return time
-    if kind not in ("integer", "number"):
-        raise DiffmgError(f"`as_of` is for columns of times, but got {what!r}, a column of {kind!r}")
-    try:
-        return float(time)
-    except ValueError as error:
-        raise DiffmgError(f"a time of {what!r} is a number, as the column holds, but got {time!r}") from error
-
-
-def _moment(time: str) -> datetime:
-    """Parse a time as naive UTC; without a time zone, UTC is assumed."""
-    try:
-        moment = datetime.fromisoformat(time)
-    except ValueError as error:
-        raise DiffmgError(f"a time is written 2024-01-31 or 2024-01-31T12:30, but got {time!r}") from error
-    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 def read_rows(connection: Connection, statement: Select[Any], names: Sequence[str], kinds: Sequence[Kind]) -> pa.Table:

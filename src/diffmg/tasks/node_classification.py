@@ -14,7 +14,7 @@ from torch import Tensor
 
 from diffmg.core import TASKS, DiffmgError, Part, unknown
 from diffmg.core.arrow import as_column
-from diffmg.core.task import Folds, error_of_share
+from diffmg.core.task import Examples, Folds, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers
@@ -290,6 +290,11 @@ class NodeClassification(NodeTask):
         marks = self.labels[index] if self.multilabel else F.one_hot(self.labels[index], self.outputs)
         found[index] = marks.to(found.dtype)
         return found
+
+    def examples(self) -> Examples:
+        """The classes of training and validation nodes."""
+        nodes, held = self.known_nodes()
+        return Examples("class", (nodes,), self.labels.numpy(force=True)[nodes], held)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Labelled nodes of each class, by part."""

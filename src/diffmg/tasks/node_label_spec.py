@@ -36,6 +36,11 @@ class NodeLabelSpec(TaskSpec):
         names = len(self.label)
         return {"label has a name": names >= 1, "label names each column once": len(set(self.label)) == names}
 
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The columns that are predicted."""
+        return self.label
+
     def check(self, description: Description) -> None:
         """The labels are known, and are neither features nor edges."""
         table = description.table_of(self.target)

@@ -128,6 +128,12 @@ class NodeTask(Task):
         kept: tuple[Part, ...] = ("train", "val", "test") if test else ("train", "val")
         return self.with_parts(train=torch.cat([self.parts[part] for part in kept]))
 
+    def known_nodes(self) -> tuple[Order, NDArray[np.bool_]]:
+        """The nodes of training and validation, and which of them are of validation."""
+        train, val = (self.parts[part].numpy(force=True) for part in ("train", "val"))
+        nodes = np.concatenate([train, val])
+        return nodes, np.arange(len(nodes)) >= len(train)
+
     def with_parts(self, **parts: Tensor) -> Self:
         """The same with other nodes in some parts."""
         changed: Any = {part: parts.get(part, index) for part, index in self.parts.items()}

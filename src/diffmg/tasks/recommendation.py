@@ -18,7 +18,7 @@ from torch import Tensor
 
 from diffmg.core import PARTS, TASKS, Bounds, DiffmgError, Part, Task, TaskSpec, unknown
 from diffmg.core.arrow import numbers
-from diffmg.core.task import Reading
+from diffmg.core.task import Examples, Reading
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
@@ -295,6 +295,14 @@ class Recommendation(Task):
         relevant = torch.from_numpy(np.diff(wanted.indptr)[users])
         marks = torch.from_numpy(hits).double()
         return found | {f"recall@{self.k}": recall_at_k(marks, relevant), f"ndcg@{self.k}": ndcg_at_k(marks, relevant)}
+
+    def examples(self) -> Examples:
+        """The pairs of training and validation."""
+        train, val = self.parts["train"], self.parts["val"]
+        left = torch.cat([train.pairs.left, val.pairs.left]).numpy(force=True).astype(np.int64)
+        right = torch.cat([train.pairs.right, val.pairs.right]).numpy(force=True).astype(np.int64)
+        labels = torch.cat([train.labels, val.labels]).numpy(force=True)
+        return Examples("pair", (left, right), labels, np.arange(len(left)) >= len(train.labels))
 
     def known(self, parts: tuple[Part, ...] = ("train", "val")) -> sp.csr_matrix:
         """Items a user is known to have chosen: seen ones and positives of these parts."""

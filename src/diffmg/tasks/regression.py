@@ -15,6 +15,7 @@ from torch import Tensor
 
 from diffmg.core import TASKS, DiffmgError, Part, unknown
 from diffmg.core.arrow import as_column
+from diffmg.core.task import Examples
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers
@@ -249,6 +250,12 @@ class NodeRegression(NodeTask):
                 of = "" if self.outputs == 1 else f" of {name}"
                 found[str(part)] |= {f"{what}{of}": value for what, value in moments.items()}
         return found
+
+    def examples(self) -> Examples:
+        """The numbers of training and validation nodes."""
+        nodes, held = self.known_nodes()
+        values = self.values.numpy(force=True)[nodes]
+        return Examples("number", (nodes,), values[:, 0] if values.shape[1] == 1 else values, held)
 
     def digests(self, order: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
         """Names, numbers, their scale, the loss, and each part of the split."""

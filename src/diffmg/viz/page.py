@@ -6,6 +6,7 @@ from pathlib import Path
 
 from diffmg.core import MetaGraph, Run, read_history, read_run
 from diffmg.core.files import write_text
+from diffmg.core.perfect import perfect_scores
 from diffmg.core.run import shown
 from diffmg.viz._base import draw_all
 from diffmg.viz.curves import curves_svg
@@ -38,11 +39,12 @@ def page(run: Run, folder: Path) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>diffmg: {escape(title)}</title>',
         f"<style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
         f'<p class="note">{escape(_what_was_done(run))}</p>',
-        *_section("Scores", _scores(run)),
+        *_section("Scores", _scores(run) + _paragraphs(perfect_scores(run))),
         *_section("Meta graph", draw_all(run.metagraphs, "svg") if run.metagraphs else ""),
         *_section("Search", _race(run)),
         *_section("Candidates", _candidates(run)),
         *_section("Learning curves" if run.evidence is None else "Best score so far", _curves(run, folder)),
+        *_section("Notes on the data", _paragraphs(sorted(run.notes, key=lambda note: not note.startswith("leak: ")))),
         *_section("Provenance", _provenance(run)),
         "</body></html>\n",
     ]
@@ -74,6 +76,10 @@ def _scores(run: Run) -> str:
 
 def _spread(run: Run, name: str) -> str:
     return f"{shown(run.mean('test', name))} ± {shown(run.std('test', name))}"
+
+
+def _paragraphs(lines: Iterable[str]) -> str:
+    return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
 def _number(value: float | None) -> str:
