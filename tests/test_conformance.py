@@ -21,7 +21,7 @@ from diffmg.core.task import TASKS
 from diffmg.datasets import DATASETS
 from run_files import diffmg
 
-DATA = {"classification": "academic:120", "recommendation": "shop:160"}
+DATA = {"classification": "academic:120", "ranking": "films:160", "recommendation": "shop:160"}
 SHORT = {
     "epochs": 1, "search_seeds": 1, "depth": 2, "trials": 2, "population": 2, "generations": 1, "elite": 1,
     "walks": 1, "length": 4,

@@ -16,7 +16,7 @@ from diffmg.core import Method, Part, Settings
 from diffmg.engine.randomness import generator
 from diffmg.graph.network import HeteroGraph
 from diffmg.nn.fitted import Fitted
-from diffmg.tasks import NodeClassification, Recommendation
+from diffmg.tasks import ItemRanking, NodeClassification, Recommendation
 from diffmg.tasks.problem import Problem
 from diffmg.training.fitted import training_of
 
@@ -25,8 +25,8 @@ NODES = {"author": 14, "paper": 20, "venue": 4, "term": 6}
 
 
 def problems() -> dict[str, Problem]:
-    """A classification and a recommendation on small networks; some nodes are isolated, terms have no features."""
-    return {"classification": _classification(), "recommendation": _recommendation()}
+    """A classification, a ranking and a recommendation on small networks; some nodes are isolated, terms have no features."""
+    return {"classification": _classification(), "ranking": _ranking(), "recommendation": _recommendation()}
 
 
 def gives_outputs_of_the_right_shape(method: Method, problem: Problem) -> None:
@@ -199,3 +199,16 @@ def _recommendation() -> Problem:
     negative: dict[Part, Any] = {"train": pairs[28:40], "val": pairs[40:48], "test": pairs[48:]}
     graph = _network(rng, {(int(a), int(b)) for a, b in pairs})
     return Problem(graph, Recommendation.build("author", "paper", shape, positive, negative))
+
+
+def _ranking() -> Problem:
+    rng = np.random.default_rng(2)
+    shape = (NODES["author"], NODES["paper"])
+    order = rng.permutation(shape[0] * shape[1])[:60]
+    pairs = np.stack(np.divmod(order, shape[1]), axis=1)
+    liked: dict[Part, Any] = {"val": pairs[:10], "test": pairs[10:20]}
+    disliked: dict[Part, Any] = {"train": pairs[20:30], "val": pairs[30:33], "test": pairs[33:36]}
+    graph = _network(rng, {(int(a), int(b)) for a, b in pairs})
+    written = next(r for r in graph.schema.relations if r.name == "writes")
+    liked["train"] = graph.edge_index(written).T
+    return Problem(graph, ItemRanking.build("author", "paper", shape, liked, disliked=disliked, k=5))

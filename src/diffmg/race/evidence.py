@@ -64,7 +64,6 @@ def chance_of(task: Task, votes: Tensor, score: float) -> tuple[float, bool]:
     Validation cannot tell: everything was chosen by it.
     """
     draw = torch.Generator().manual_seed(0)
-    orders = (torch.randperm(len(votes), generator=draw) for _ in range(SHUFFLES))
-    dealt = [float(task.score_votes(votes[order], "test")) for order in orders]
+    dealt = [float(task.score_votes(task.dealt(votes, draw), "test")) for _ in range(SHUFFLES)]
     as_good = sum(task.sign * s >= task.sign * score for s in dealt)
     return statistics.fmean(dealt), as_good / SHUFFLES < RARE

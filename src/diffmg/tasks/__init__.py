@@ -2,8 +2,9 @@
 
 from diffmg.core import PARTS, Part, Task
 from diffmg.tasks.answers import Answers
+from diffmg.tasks.item_ranking import ItemRanking
 from diffmg.tasks.node_classification import NodeClassification
 from diffmg.tasks.problem import Problem
 from diffmg.tasks.recommendation import Recommendation
 
-__all__ = ["PARTS", "Answers", "NodeClassification", "Part", "Problem", "Recommendation", "Task"]
+__all__ = ["PARTS", "Answers", "ItemRanking", "NodeClassification", "Part", "Problem", "Recommendation", "Task"]
