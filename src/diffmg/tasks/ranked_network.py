@@ -61,7 +61,9 @@ def _with_edges(graph: HeteroGraph, relation: Relation, pairs: Ints) -> HeteroGr
     """The network with only these pairs (source, target) in a relation, and in every relation that is its reverse."""
     old = graph.adjacency[relation]
     new = sp.csr_matrix(marks(pairs, (old.shape[1], old.shape[0])).T, dtype=np.float64)
-    kept = sp.csr_matrix(old.multiply(new) + new.multiply(old == 0) if _weighted(old) else new)
+    there = old.astype(bool).astype(np.float64)
+    kept = sp.csr_matrix(new.multiply(old) + (new - new.multiply(there)) if _weighted(old) else new)
+    kept.eliminate_zeros()
     changed = {relation: kept}
     for other in _reverses(graph, relation):
         changed[other] = sp.csr_matrix(kept.T)
