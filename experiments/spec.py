@@ -122,7 +122,14 @@ class Table:
             method = Given(published.metagraphs)
         settings = {**self.settings, **row.settings}
         more: dict[str, Any] = {"repeats": row.seeds or self.seeds, "seed": seed, "device": device}
-        return make_plan(Source(data, target="ranking" if self.ranks else None), method, row.options, settings, budget=row.budget or None, **more)
+        return make_plan(
+            Source(data, target="ranking" if self.ranks else None),
+            method,
+            row.options,
+            settings,
+            budget=row.budget or None,
+            **more,
+        )
 
     @property
     def ranks(self) -> bool:

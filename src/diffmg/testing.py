@@ -25,7 +25,7 @@ NODES = {"author": 14, "paper": 20, "venue": 4, "term": 6}
 
 
 def problems() -> dict[str, Problem]:
-    """A classification, a ranking and a recommendation on small networks; some nodes are isolated, terms have no features."""
+    """One of each task on small networks; some nodes are isolated, terms have no features."""
     return {"classification": _classification(), "ranking": _ranking(), "recommendation": _recommendation()}
 
 

@@ -10,6 +10,7 @@ from torch.nn.functional import softplus
 import diffmg.tasks.interactions as interactions
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
+from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
 from diffmg.graph.network import HeteroGraph
 from diffmg.race.evidence import chance_of
@@ -19,7 +20,6 @@ from diffmg.tasks import ItemRanking, Problem
 from diffmg.tasks.interactions import Contrast
 from diffmg.tasks.ranked_network import rank_along
 from diffmg.training.batched import batchable
-from diffmg.core.settings import Settings
 
 SHAPE = (5, 7)
 LIKED = {

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
 from diffmg.tables import problem_from_tables
-from diffmg.tables.description import (
-    Description,
-    NodeTable,
-    RelationTable,
-    description_from_dict,
-    description_to_dict,
-)
+from diffmg.tables.description import Description, NodeTable, RelationTable, description_from_dict, description_to_dict
 from diffmg.tasks import ItemRanking, Problem
 from diffmg.tasks.interactions import Contrast
 from diffmg.tasks.item_ranking_spec import RankingSpec
@@ -192,9 +186,7 @@ def test_users_without_training_are_cold_unless_more_is_known_of_them():
     ages = NodeTable("users", ("user",))
     users = np.unique(ratings()["user"])
     tables = {"ratings": ratings() | {"when": days}, "users": {"user": users, "age": np.arange(len(users))}}
-    described = Description(
-        {"user": ages, "item": NodeTable()}, {"rated": DESCRIPTION.relations["rated"]}, spec
-    )
+    described = Description({"user": ages, "item": NodeTable()}, {"rated": DESCRIPTION.relations["rated"]}, spec)
     assert problem_from_tables(described, tables).task.cold is None
 
 
@@ -243,7 +235,9 @@ def test_another_relation_that_tells_the_answer():
     assert exempt.task.exempt == ("viewed", "rev_viewed")
 
 
-@pytest.mark.parametrize("task", [RankingSpec("rated", "stars", 4), RankingSpec("rated", time="when", dates=("1", "2"))])
+@pytest.mark.parametrize(
+    "task", [RankingSpec("rated", "stars", 4), RankingSpec("rated", time="when", dates=("1", "2"))]
+)
 def test_lines_say_what_is_ranked(task):
     (line,) = task.lines()
     assert line.startswith("task: rank the targets of rated")

@@ -223,9 +223,7 @@ class ItemRanking(Task):
             found = found + marks(low, self.shape) + (marks(own, self.shape) if liked else 0 * found)
         return sp.csr_matrix(found)
 
-    def top(
-        self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int, exclude: sp.csr_matrix | None
-    ) -> Top:
+    def top(self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int, exclude: sp.csr_matrix | None) -> Top:
         """The k best items for each user (or all, if there are fewer), best first, with their scores.
 
         Excluded items have score -inf; they appear only if a user has fewer than k others.
@@ -299,7 +297,9 @@ class ItemRanking(Task):
         held_out = [(rows[p][0], p, 1.0) for p in PARTS[1:]] + [(rows[p][1], p, 0.0) for p in PARTS]
         rating = np.concatenate([np.ones(len(split)), *(np.full(len(r), liked) for r, _, liked in held_out)])
         split += [part for r, part, _ in held_out for _ in range(len(r))]
-        tables.add_edge_rows(name, {"rating": rating, "split": split}, np.concatenate([r for r, _, _ in held_out]).T)
+        tables.add_edge_rows(
+            name, {"rating": rating.tolist(), "split": split}, np.concatenate([r for r, _, _ in held_out]).T
+        )
         c, own = self.contrast, {"metric": self.metric, "exempt": self.exempt, "k": self.k}
         more = {"loss": c.objective, "negatives": c.negatives, "hard_negatives": c.hard}
         return RankingSpec(name, "rating", 0.5, "split", **own, **more)  # type: ignore[arg-type]

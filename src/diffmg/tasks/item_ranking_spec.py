@@ -93,10 +93,9 @@ class RankingSpec(TaskSpec):
             raise DiffmgError(f"the relation of the task must have edges, but got none in {self.relation!r}")
         shape = (tables.count(relation.source), tables.count(relation.target))
         stars, usable, notes = self._stars(tables, index.shape[1])
-        rows, given = index.T[usable], stars[usable]
-        pairs, ratings, first = _unique(rows, given, shape)
-        liked = self._liked(ratings, notes)
-        part = self._part(tables, usable, rows, pairs, first, shape, liked, notes)
+        rows = _Rows.build(index.T, stars, usable, shape)
+        pairs, liked = rows.pairs, self._liked(rows.ratings, notes)
+        part = self._part(tables, rows, liked, notes)
         numbered = list(enumerate(PARTS))
         task = TASKS.get("ranking").build(  # type: ignore[attr-defined]  # by name: the task has this spec
             relation.source,
@@ -123,7 +122,9 @@ class RankingSpec(TaskSpec):
         if self.split:
             split = f"split from column {self.split}"
         elif self.time:
-            split = f"by {self.time}, " + (f"held out from {' and '.join(self.dates)}" if self.dates else "the last two")
+            split = f"by {self.time}, " + (
+                f"held out from {' and '.join(self.dates)}" if self.dates else "the last two"
+            )
         return [f"task: rank the targets of {self.relation}{rating}; {split}; chosen by {self.metric} of {self.k}"]
 
     def _stars(self, tables: Network, count: int) -> tuple[NDArray[np.float64], NDArray[np.bool_], list[str]]:
@@ -154,28 +155,18 @@ class RankingSpec(TaskSpec):
             notes.append(f"ratings of {least:.4g} or more, the mean, count as liked; `liked` sets another limit")
         return ratings >= least
 
-    def _part(
-        self,
-        tables: Network,
-        usable: NDArray[np.bool_],
-        rows: Ints,
-        pairs: Ints,
-        first: Ints,
-        shape: tuple[int, int],
-        liked: NDArray[np.bool_],
-        notes: list[str],
-    ) -> Ints:
-        """The number of each pair's part; `first` is the pair of each row."""
+    def _part(self, tables: Network, rows: _Rows, liked: NDArray[np.bool_], notes: list[str]) -> Ints:
+        """The number of each pair's part."""
         if self.split is not None:
-            return self._by_column(tables, usable, first, len(pairs))
+            return self._by_column(tables, rows)
         if self.time is None:
-            return self._at_random(pairs, liked, notes)
-        when = np.full(len(pairs), np.inf)
-        np.minimum.at(when, first, self._times(tables)[usable])
+            return self._at_random(rows.pairs, liked, notes)
+        when = np.full(len(rows.pairs), np.inf)
+        np.minimum.at(when, rows.place, self._times(tables)[rows.usable])
         if not self.dates:
-            few = int((np.bincount(pairs[liked, 0], minlength=shape[0]) < 3).sum())
+            few = int((np.bincount(rows.pairs[liked, 0]) < 3).sum())
             notes.append(f"the last two interactions of each user are held out; {few} users have fewer than three")
-            return the_last(pairs[:, 0], when, liked)
+            return the_last(rows.pairs[:, 0], when, liked)
         values = tables.edge_column(self.relation, self.time)
         cuts = [moment_of(date, values, f"column {self.time!r}") for date in self.dates]
         return after(when, (cuts[0], cuts[1]))
@@ -194,32 +185,43 @@ class RankingSpec(TaskSpec):
             notes.append(f"{moved} interactions stay in training, since nothing else is known of their items")
         return part
 
-    def _by_column(self, tables: Network, usable: NDArray[np.bool_], first: Ints, count: int) -> Ints:
+    def _by_column(self, tables: Network, rows: _Rows) -> Ints:
         what = f"the split column {self.split!r} of relation {self.relation!r}"
-        given = tables.edge_column(self.relation, str(self.split)).filter(pa.array(usable))
-        by_row = np.full(len(first), SEEN)
-        for number, rows in enumerate(split_numbers(given, what).values()):
-            by_row[rows] = number
-        part = np.full(count, SEEN)
-        part[first] = by_row
-        mixed = int((part[first] != by_row).sum())
+        given = tables.edge_column(self.relation, str(self.split)).filter(pa.array(rows.usable))
+        by_row = np.full(len(rows.place), SEEN)
+        for number, found in enumerate(split_numbers(given, what).values()):
+            by_row[found] = number
+        part = np.full(len(rows.pairs), SEEN)
+        part[rows.place] = by_row
+        mixed = int((part[rows.place] != by_row).sum())
         if mixed:
             raise DiffmgError(f"{what} must put a pair into one part, but got {mixed} rows that repeat one in another")
         return part
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of a relation's table, and each of their pairs once, by user and item."""
+
+    usable: NDArray[np.bool_]
+    """The rows that count; `place` is for these alone."""
+    pairs: Ints
+    ratings: NDArray[np.float64]
+    """For each pair, the mean of its ratings."""
+    place: Ints
+    """For each row, the place of its pair."""
+
+    @classmethod
+    def build(cls, rows: Ints, stars: NDArray[np.float64], usable: NDArray[np.bool_], shape: tuple[int, int]) -> _Rows:
+        """From rows (user, item) with their ratings."""
+        _, place = np.unique(_codes(rows[usable], shape), return_inverse=True)
+        pairs, ratings = means(rows[usable], stars[usable], shape)
+        order = np.lexsort(pairs.T[::-1])
+        return cls(usable, pairs[order], ratings[order], place)
+
+
 def _codes(pairs: Ints, shape: tuple[int, int]) -> Ints:
     return pairs[:, 0] * np.int64(shape[1]) + pairs[:, 1]
-
-
-def _unique(
-    rows: Ints, stars: NDArray[np.float64], shape: tuple[int, int]
-) -> tuple[Ints, NDArray[np.float64], Ints]:
-    """Each pair once, by user and item, with the mean of its ratings; and the pair of each row."""
-    _, place = np.unique(_codes(rows, shape), return_inverse=True)
-    pairs, ratings = means(rows, stars, shape)
-    order = np.lexsort(pairs.T[::-1])
-    return pairs[order], ratings[order], place
 
 
 def _informed(tables: Network, user: str, relation: str) -> NDArray[np.bool_]:

@@ -31,7 +31,8 @@ def chances(count: int, epoch: Tensor, seed: int, *purpose: object) -> Tensor:
 
 def _shifted(x: Tensor, bits: int) -> Tensor:
     """A shift to the right that brings in zeros."""
-    return (x >> bits) & (2 ** (64 - bits) - 1)
+    shifted: Tensor = (x >> bits) & (2 ** (64 - bits) - 1)
+    return shifted
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,12 @@ class Negatives(Movable):
     """For each user, the number of its first unknown pair."""
     count: Tensor
     """For each user, how many items it does not know."""
-    items: int
     disliked: Tensor
     """Items that were disliked, by user."""
     disliked_first: Tensor
+    """For each user, the place of its first one among them."""
     disliked_count: Tensor
+    items: int
 
     @classmethod
     def build(cls, known: sp.csr_matrix, disliked: sp.csr_matrix) -> Negatives:
@@ -59,9 +61,10 @@ class Negatives(Movable):
         degree = np.bincount(rows, minlength=users)
         first = np.arange(users, dtype=np.int64) * items - (np.cumsum(degree) - degree)
         low = sp.csr_matrix(disliked)
-        tables = (codes - np.arange(len(codes)), first, items - degree)
+        unknown = (codes - np.arange(len(codes)), first, items - degree)
         hard = (low.indices.astype(np.int64), low.indptr[:-1].astype(np.int64), np.diff(low.indptr).astype(np.int64))
-        return cls(*map(torch.from_numpy, tables), items, *map(torch.from_numpy, hard))
+        before, start, count, *rest = (torch.from_numpy(table) for table in (*unknown, *hard))
+        return cls(before, start, count, rest[0], rest[1], rest[2], items)
 
     def draw(self, users: Tensor, epoch: Tensor, seed: int, hard: float = 0.0) -> Tensor:
         """For each user, an item it does not know, all equally likely; a share `hard` is items it disliked, if any.

@@ -54,7 +54,8 @@ class Wanted(Movable):
         ends = [(start, min(start + size, len(chosen))) for start in range(0, len(chosen), size)]
         blocks = [Block(e, *((int(m.indptr[e[0]]), int(m.indptr[e[1]])) for m in (own, hidden))) for e in ends]
         arrays = (chosen, row, item, np.diff(own.indptr), known_row, known_item)
-        return cls(*(torch.from_numpy(np.asarray(a, np.int64)) for a in arrays), items, tuple(blocks))
+        tables = [torch.from_numpy(np.asarray(a, np.int64)) for a in arrays]
+        return cls(tables[0], tables[1], tables[2], tables[3], tables[4], tables[5], items, tuple(blocks))
 
     def ranks(self, scored: Scored) -> Tensor:
         """The place of each wanted item among all items but the known ones, from 0; tied items share their mean place.
