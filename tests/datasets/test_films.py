@@ -17,7 +17,7 @@ def test_four_types_and_seven_relations():
     problem = load_dataset("films:160")
     assert len(problem.graph.schema.node_types) == 4
     assert len(problem.graph.schema.relations) == 7
-    assert not problem.graph.features
+    assert set(problem.graph.features) == {"genre"}
 
 
 def test_only_training_interactions_are_edges():

@@ -221,7 +221,7 @@ def test_an_ensemble_votes_with_the_weighted_sum_of_its_members():
 
 
 def test_chance_is_a_random_ranking():
-    task = load_dataset("films").task
+    task = load_dataset("films:1000").task
     popular = (torch.ones(task.shape[0], 1), task.popular.unsqueeze(1))
     good = float(task.scores(popular, "test")["ndcg"])
     chance, above = chance_of(task, task.votes(popular, "test"), good)

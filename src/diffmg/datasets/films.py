@@ -6,13 +6,14 @@ import numpy as np
 
 from diffmg.core import EMPTY, IDENTITY, Link, MetaGraph, Relation
 from diffmg.datasets._base import DATASETS, Dataset
-from diffmg.datasets._made import Ints, both_ways, counts, random_edges
+from diffmg.datasets._made import Ints, both_ways, counts, hint, random_edges
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.problem import Problem
 from diffmg.tasks.ranked_network import rank_along
 
-SIZE = 1000
+SIZE = 4000
 TASTES = 6
+FEATURES = 8
 LEAST = 8
 """Nodes that every type has."""
 WATCHED = 20
@@ -30,7 +31,7 @@ HOLDS = Relation("genre", "holds", "film")
 
 @DATASETS.add("films")
 class Films(Dataset):
-    """Four node types without features, seven relations; studios and friendships tell nothing."""
+    """Four node types, seven relations. Only genres have features; studios and friendships tell nothing."""
 
     summary = "made: rank films for viewers; planted paths genre -> film -> viewer and genre -> film"
     planted = (
@@ -39,7 +40,7 @@ class Films(Dataset):
     )
 
     def load(self, *, root: Path | None = None, size: int | None = None, seed: int = 0) -> Problem:  # noqa: ARG002
-        """Generate a network of about `size` nodes (default 1000)."""
+        """Generate a network of about `size` nodes (default 4000)."""
         return make_films(SIZE if size is None else size, seed)
 
 
@@ -56,7 +57,8 @@ def make_films(size: int = SIZE, seed: int = 0) -> Problem:
         **both_ways(Relation("studio", "makes", "film"), "made_by", studio),
         Relation("viewer", "friend", "viewer"): np.concatenate([friends, friends[::-1]], axis=1),
     }
-    return rank_along(HeteroGraph.build(n, edges), WATCHES, seed=seed)
+    features = {"genre": hint(rng, genre_taste, FEATURES, strength=1.0)}
+    return rank_along(HeteroGraph.build(n, edges, features), WATCHES, seed=seed)
 
 
 def _watched(rng: np.random.Generator, taste: Ints, film_taste: Ints) -> Ints:

@@ -30,7 +30,8 @@ def at_random(users: Ints, shares: Shares, seed: int) -> Ints:
     order = np.lexsort((rng.random(len(users)), users))
     count = np.bincount(users) if len(users) else np.zeros(0, np.int64)
     place = np.arange(len(users)) - np.repeat(np.cumsum(count) - count, count)
-    offset, owner = rng.random(len(count)), users[order]
+    offset = (rng.permutation(len(count)) + rng.random()) / max(1, len(count))  # evenly spread over the users
+    owner = users[order]
     reached = (place + offset[owner]) / count[owner]
     part = np.empty(len(users), np.int64)
     part[order] = np.where(place == 0, TRAIN, np.searchsorted(np.cumsum(shares)[:2], reached, side="right"))
