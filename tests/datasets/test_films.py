@@ -41,7 +41,9 @@ def test_the_planted_meta_graphs_rank_better_than_popularity():
     settings = Settings(dim=16, max_epochs=60, weight_decay=1e-5, dropout=0.0)
     job = Training(problem, Films.planted, settings, 0)
     run(job)
-    popular = problem.task.scores((torch.ones(problem.task.shape[0], 1), problem.task.popular.unsqueeze(1)), "val")["ndcg"]
+    popular = problem.task.scores((torch.ones(problem.task.shape[0], 1), problem.task.popular.unsqueeze(1)), "val")[
+        "ndcg"
+    ]
     assert job.best_score > 1.3 * float(popular)
 
 

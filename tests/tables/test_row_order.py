@@ -178,7 +178,9 @@ def test_the_tables_hold_what_could_depend_on_order(folder: Path) -> None:
     assert problem.graph.ids_of("paper")[0] == "J0/0"
 
 
-@pytest.mark.parametrize("task", [LABELS + "seed = 3\nshares = [0.4, 0.3, 0.3]", RATINGS + "seed = 5", RANKED + "seed = 5"])
+@pytest.mark.parametrize(
+    "task", [LABELS + "seed = 3\nshares = [0.4, 0.3, 0.3]", RATINGS + "seed = 5", RANKED + "seed = 5"]
+)
 @SHUFFLES
 @given(rng=orders)
 def test_csv_files_may_be_in_any_order(folder: Path, task: str, rng: random.Random) -> None:

@@ -95,10 +95,6 @@ class Task(ABC):
         """What the models of an ensemble average on a part, one row per example."""
         return outputs[0]
 
-    def vote_numbers(self, part: Part) -> int:
-        """How many numbers a model's votes are."""
-        return self.size(part)
-
     def dealt(self, votes: Tensor, draw: torch.Generator) -> Tensor:
         """Votes of chance alone: the same ones, dealt out to examples at random."""
         from torch import randperm

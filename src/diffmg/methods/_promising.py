@@ -55,7 +55,7 @@ def _routes_to_labels(problem: Problem, depth: int) -> list[Route]:
 def _routes_to_pairs(problem: Problem, depth: int) -> list[Route]:
     """By the likeness of what both ends hear from one type: of its features, and of which of its nodes they are."""
     graph, task = problem.graph, problem.task
-    most = int(max(50, min(2 * MOST, WORK / (COLUMNS * max(1, task.vote_numbers("val"))))))
+    most = int(max(50, min(2 * MOST, WORK / (COLUMNS * max(1, task.size("val"))))))
     ends = [[(), *_paths(graph, target, depth)][:MOST] for target in task.target_types]
     alike = [route for route in product(*ends) if len(set(_sources(route, task.target_types))) == 1 and any(route)]
     routes = sorted(alike, key=lambda route: (sum(map(len, route)), max(map(len, route))))[:most]

@@ -130,10 +130,6 @@ class ItemRanking(Task):
         """Scores are means over users."""
         return len(self.parts[part].wanted.users)
 
-    def vote_numbers(self, part: Part) -> int:
-        """Every voter has a number for every item."""
-        return len(self.parts[part].voters.users) * self.shape[1]
-
     def check(self, graph: HeteroGraph) -> None:
         """Both types must exist, and no held-out pair may be an edge, in either direction."""
         check_counts(graph, self.target_types, self.shape)
