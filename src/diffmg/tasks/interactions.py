@@ -20,7 +20,7 @@ from diffmg.tasks.two_ends import marks
 
 Ints = NDArray[np.int64]
 Objective = Literal["bpr", "softmax"]
-VOTES = 2**18
+VOTES = 2**21
 """Most numbers of a model's votes: the scores of all items for as many users as this allows, drawn at random."""
 
 

@@ -127,8 +127,8 @@ class ItemRanking(Task):
         return len(self.parts[part].pairs.left)
 
     def sample_size(self, part: Part) -> float:
-        """Scores are means over users."""
-        return len(self.parts[part].wanted.users)
+        """Scores are means over users; an ensemble is chosen by those that vote."""
+        return len(self.parts[part].voters.users)
 
     def check(self, graph: HeteroGraph) -> None:
         """Both types must exist, and no held-out pair may be an edge, in either direction."""
