@@ -15,7 +15,7 @@ from diffmg.methods.given import Given
 from diffmg.runs.sources import make_plan, published_for
 from experiments.tuned import Tuned, Tuning, find_tuned
 
-Kind = Literal["accuracy", "search", "cost", "curves", "architectures"]
+Kind = Literal["accuracy", "search", "ranking", "cost", "curves", "architectures"]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,19 @@ class Table:
             method = Given(published.metagraphs)
         settings = {**self.settings, **row.settings}
         more: dict[str, Any] = {"repeats": row.seeds or self.seeds, "seed": seed, "device": device}
-        return make_plan(Source(data), method, row.options, settings, budget=row.budget or None, **more)
+        return make_plan(
+            Source(data, target="ranking" if self.ranks else None),
+            method,
+            row.options,
+            settings,
+            budget=row.budget or None,
+            **more,
+        )
+
+    @property
+    def ranks(self) -> bool:
+        """Whether its data sets are split anew for ranking."""
+        return self.kind == "ranking"
 
     def part(self, data: Sequence[str], methods: Sequence[str], seeds: int | None) -> Table:
         """A copy with only these data sets and rows (default: all), and another number of seeds.
@@ -142,7 +154,7 @@ class Table:
         return part if seeds is None else part._from(seeds)
 
     def _from(self, seeds: int) -> Table:
-        if self.kind == "search":
+        if self.kind == "search" or self.ranks:
             return replace(self, pipelines=seeds, methods=tuple(replace(row, pipelines=None) for row in self.methods))
         return replace(self, seeds=seeds, methods=tuple(replace(row, seeds=None) for row in self.methods))
 

@@ -33,7 +33,8 @@ from diffmg.core.task import TASKS
 from diffmg.datasets import DATASETS
 from run_files import diffmg
 
-DATA = {"classification": "academic:120", "recommendation": "shop:160", "regression": "academic:120"}
+DATA = {"classification": "academic:120", "regression": "academic:120"}
+DATA |= {"ranking": "films:160", "recommendation": "shop:160"}
 """The network of each task; there is none with numbers, so they are made from classes."""
 SHORT = {
     "epochs": 1, "search_seeds": 1, "depth": 2, "trials": 2, "population": 2, "generations": 1, "elite": 1,

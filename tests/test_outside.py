@@ -90,4 +90,4 @@ def test_they_are_listed_fit_predict_and_go_through_tables(installed: dict[str, 
 def test_they_pass_the_kit(installed: dict[str, str]) -> None:
     done = subprocess.run([sys.executable, "-c", KIT], env=installed, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("['classification', 'numbers', 'recommendation', 'regression']")
+    assert done.stdout.startswith("['classification', 'numbers', 'ranking', 'recommendation', 'regression']")

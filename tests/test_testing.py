@@ -264,6 +264,7 @@ def test_a_fault_is_found_by_the_check_that_names_it(network: type[Network]) -> 
 def test_the_problems_hold_what_is_awkward() -> None:
     assert {kind: len(problem.task.target_types) for kind, problem in PROBLEMS.items()} == {
         "classification": 1,
+        "ranking": 2,
         "recommendation": 2,
         "regression": 1,
     }

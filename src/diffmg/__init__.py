@@ -16,6 +16,7 @@ _HOMES = {
     "DiffmgError": "core.errors",
     "Given": "methods.given",
     "HeteroGraph": "graph.network",
+    "ItemRanking": "tasks.item_ranking",
     "MetaGraph": "core.metagraph",
     "MetaGraphClassifier": "estimators",
     "MetaGraphRecommender": "estimators",

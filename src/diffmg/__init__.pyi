@@ -29,6 +29,7 @@ from diffmg.runs.sources import open_problem as open_problem
 from diffmg.tables import export_tables as export_tables
 from diffmg.tables import read_problem as read_problem
 from diffmg.tasks.answers import Answers as Answers
+from diffmg.tasks.item_ranking import ItemRanking as ItemRanking
 from diffmg.tasks.node_classification import NodeClassification as NodeClassification
 from diffmg.tasks.problem import Problem as Problem
 from diffmg.tasks.recommendation import Recommendation as Recommendation

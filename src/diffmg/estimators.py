@@ -22,8 +22,10 @@ from diffmg.runs.in_memory import InMemory
 from diffmg.runs.model import Model
 from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
+from diffmg.tasks.item_ranking import ItemRanking
 from diffmg.tasks.node_classification import NodeClassification
 from diffmg.tasks.problem import Problem
+from diffmg.tasks.ranked_network import rank_along
 from diffmg.tasks.recommendation import Recommendation
 from diffmg.tasks.regression import NodeRegression
 from diffmg.training.job import Epoch, Watch
@@ -202,15 +204,27 @@ class NodeRegressor(Estimator):
 class MetaGraphRecommender(Estimator):
     """Recommends nodes of one type to nodes of another."""
 
-    _kind = "recommendation"
+    _kind = "ranking and recommendation"
+
+    def fit(self, data: Problem | HeteroGraph, task: Task | str | None = None, *, watch: Watch | None = None) -> Self:
+        """Fit and keep the best by validation; takes a problem, or a network and a task.
+
+        In place of a task, the name of a relation from users to items: its targets are ranked for its sources, a tenth
+        of each user's edges is held out for validation and a tenth for the test.
+        """
+        if not isinstance(task, str):
+            return super().fit(data, task, watch=watch)
+        if isinstance(data, Problem):
+            raise DiffmgError(f"a problem has its task, but got the relation {task!r} beside it")
+        return super().fit(rank_along(data, task, seed=self.seed), watch=watch)
 
     def recommend(
         self, ids: ArrayLike | None = None, k: int = 10, *, exclude_seen: bool = True
     ) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """The ids of the k best items (or all, if there are fewer) for each user, best first, and their scores.
 
-        `exclude_seen` leaves out what a user is known to have chosen, in the network or in training; where fewer
-        than k items remain, the rest of the row has score -inf.
+        `exclude_seen` leaves out what a user is known to have chosen (in a ranking: in any part; what it disliked is
+        always left out); where fewer than k items remain, the rest of the row has score -inf.
         """
         model, task = self._model(), self._task()
         graph = model.problem.graph
@@ -231,9 +245,14 @@ class MetaGraphRecommender(Estimator):
 
     def predict_proba(self, pairs: ArrayLike) -> NDArray[np.float32]:
         """The probability that each (user id, item id) is chosen, as defined by the training loss."""
+        if isinstance(self._task(), ItemRanking):
+            raise DiffmgError(
+                "probabilities need a loss that defines them, but got a ranking, whose scores only have an order; "
+                "use `predict`, or a task of kind 'recommendation'"
+            )
         return np.asarray(expit(self.predict(pairs)))
 
-    def _task(self) -> Recommendation:
+    def _task(self) -> Recommendation | ItemRanking:
         task = self._model().problem.task
-        assert isinstance(task, Recommendation)
+        assert isinstance(task, Recommendation | ItemRanking)
         return task

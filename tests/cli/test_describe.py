@@ -40,7 +40,7 @@ def test_a_description_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_recommendation_is_told_in_words(tmp_path: Path) -> None:
-    task = '[task]\nrelation = "wrote"\nrating = "stars"\n'
+    task = '[task]\nkind = "recommendation"\nrelation = "wrote"\nrating = "stars"\n'
     (tmp_path / "library.toml").write_text(TOML[: TOML.index("[task]")] + task)
     answer = diffmg("describe", str(tmp_path / "library.toml"))
     assert "task: recommend along wrote by stars above 3; seed 0" in answer.out

@@ -119,4 +119,4 @@ def test_only_data_sets_of_the_paper_have_something_published() -> None:
 
 def test_made_data_has_a_planted_meta_graph_and_real_data_has_none() -> None:
     planted = {name for name, kind in DATASETS.items() if kind.planted}
-    assert planted == {"academic", "shop"}
+    assert planted == {"academic", "films", "shop"}

@@ -49,7 +49,7 @@ def code(pairs: np.ndarray) -> np.ndarray:
 
 def test_the_cards_are_there() -> None:
     assert sorted(READ) == sorted((*GTN, *HIN))
-    assert set(CARDS) - set(READ) == {"academic", "shop"}
+    assert set(CARDS) - set(READ) == {"academic", "films", "shop"}
 
 
 @pytest.mark.parametrize("name", CARDS)
@@ -71,7 +71,7 @@ def test_a_data_set_without_a_card_is_named() -> None:
         read_card("nothing")
 
 
-@pytest.mark.parametrize("name", ["academic", "shop"])
+@pytest.mark.parametrize("name", ["academic", "films", "shop"])
 def test_the_numbers_of_made_data_are_right(name: str) -> None:
     card, problem = CARDS[name], load_dataset(name)
     assert card.nodes == problem.graph.num_nodes

@@ -18,6 +18,7 @@ from diffmg.tables.description import (
     read_description,
     write_description,
 )
+from diffmg.tasks.item_ranking_spec import RankingSpec
 from diffmg.tasks.node_classification import ClassificationSpec
 from diffmg.tasks.recommendation import RecommendationSpec
 from diffmg.tasks.regression import RegressionSpec
@@ -47,9 +48,9 @@ def test_reads_files_ids_relations_and_the_task():
     assert description.tables == ("authors.csv", "papers.csv", "wrote.csv")
 
 
-def test_a_task_with_a_relation_is_recommendation():
+def test_a_task_with_a_relation_is_a_ranking():
     text = without('target = "author"').replace('label = "field"', 'relation = "wrote"\nrating = "stars"')
-    assert read(text).task == RecommendationSpec("wrote", "stars")
+    assert read(text).task == RankingSpec("wrote", "stars")
 
 
 def test_the_task_may_be_left_out():

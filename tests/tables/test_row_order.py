@@ -23,7 +23,7 @@ from diffmg.runs.provenance import data_of
 from diffmg.runs.sources import open_problem
 from diffmg.tables import Description, problem_from_tables, read_problem, write_description
 from diffmg.tables.description import NodeTable, RelationTable
-from diffmg.tasks import NodeClassification, Problem, Recommendation
+from diffmg.tasks import ItemRanking, NodeClassification, Problem, Recommendation
 from diffmg.tasks.node_classification import ClassificationSpec
 from diffmg.tasks.recommendation import RecommendationSpec
 from library import write_csv
@@ -60,7 +60,8 @@ target = ["topic", "topic"]
 [task]
 """
 LABELS = 'target = "author"\nlabel = "field"\n'
-RATINGS = 'relation = "likes"\nrating = "stars"\nliked = 3\n'
+RATINGS = 'kind = "recommendation"\nrelation = "likes"\nrating = "stars"\nliked = 3\n'
+RANKED = 'relation = "likes"\nrating = "stars"\nliked = 3\n'
 
 
 def tables() -> dict[str, Table]:
@@ -118,8 +119,10 @@ def parts(problem: Problem) -> dict[str, Any]:
     if isinstance(task, NodeClassification):
         ids = graph.ids_of(task.target)
         return {p: [(ids[i], task.classes[task.labels[i]]) for i in index] for p, index in task.parts.items()}
-    assert isinstance(task, Recommendation)
     ends = [graph.ids_of(t) for t in task.target_types]
+    if isinstance(task, ItemRanking):
+        return {p: [[(ends[0][u], ends[1][i]) for u, i in r] for r in x.rows()] for p, x in task.parts.items()}
+    assert isinstance(task, Recommendation)
     return {
         p: [(ends[0][u], ends[1][i], label) for u, i, label in zip(x.pairs.left, x.pairs.right, x.labels, strict=True)]
         for p, x in task.parts.items()
@@ -175,7 +178,9 @@ def test_the_tables_hold_what_could_depend_on_order(folder: Path) -> None:
     assert problem.graph.ids_of("paper")[0] == "J0/0"
 
 
-@pytest.mark.parametrize("task", [LABELS + "seed = 3\nshares = [0.4, 0.3, 0.3]", RATINGS + "seed = 5"])
+@pytest.mark.parametrize(
+    "task", [LABELS + "seed = 3\nshares = [0.4, 0.3, 0.3]", RATINGS + "seed = 5", RANKED + "seed = 5"]
+)
 @SHUFFLES
 @given(rng=orders)
 def test_csv_files_may_be_in_any_order(folder: Path, task: str, rng: random.Random) -> None:
@@ -188,7 +193,7 @@ def test_each_file_alone_may_be_turned_round(folder: Path, name: str) -> None:
     data = tables()
     data[name] = {column: values[::-1] for column, values in data[name].items()}
     assert data[name] != tables()[name]
-    for task in (LABELS, RATINGS):
+    for task in (LABELS, RATINGS, RANKED):
         assert_same(written(folder, task, data), written(folder, task, tables()))
 
 
@@ -201,7 +206,7 @@ def test_a_split_in_a_column_goes_with_its_rows(folder: Path, rng: random.Random
     columns = dict(zip(("author", "topic", "stars"), map(list, zip(*pairs, strict=True)), strict=True))
     data["likes"] = columns | {"part": [("train", "val", "test", None)[i // 4 % 4] for i in range(len(pairs))]}
     there = {name: shuffled(table, rng) for name, table in data.items()}
-    for task in (LABELS, RATINGS):
+    for task in (LABELS, RATINGS, RANKED):
         split = task + 'split = "part"\n'
         assert_same(written(folder, split, there), written(folder, split, data))
 

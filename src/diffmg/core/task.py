@@ -83,6 +83,10 @@ class Task(ABC):
     def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
         """The training loss on a part of the split."""
 
+    def training_loss(self, outputs: tuple[Tensor, ...], epoch: Tensor, seed: int) -> Tensor:  # noqa: ARG002
+        """The loss of one epoch of training; a task that draws something draws it by seed and epoch."""
+        return self.loss(outputs, "train")
+
     @abstractmethod
     def scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """Scores cheap enough to compute every epoch; empty if the part is empty."""
@@ -98,6 +102,12 @@ class Task(ABC):
     def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:  # noqa: ARG002
         """What the models of an ensemble average on a part, one row per example."""
         return outputs[0]
+
+    def dealt(self, votes: Tensor, draw: torch.Generator) -> Tensor:
+        """Votes of chance alone: the same ones, dealt out to examples at random."""
+        from torch import randperm
+
+        return votes[randperm(len(votes), generator=draw)]
 
     def score_votes(self, votes: Tensor, part: Part) -> Tensor:
         """The selection metric of averaged votes."""

@@ -16,7 +16,7 @@ from diffmg.core.codec import from_plain, to_plain
 from diffmg.race.trial import Outcome
 
 KEPT_BYTES = 2**29
-"""Most bytes of weights that are kept for an ensemble."""
+"""Most bytes of weights and votes that are kept for an ensemble."""
 
 
 class Turn(NamedTuple):
@@ -103,7 +103,7 @@ class Board:
 
     def _prune(self) -> None:
         """Forget the models of the worst candidates where all together are too large."""
-        sizes = {key: sum(w.numel() * w.element_size() for w in o.weights.values()) for key, o in self.models.items()}
+        sizes = {key: sum(t.numel() * t.element_size() for t in _tensors_of(o)) for key, o in self.models.items()}
         total = sum(sizes.values())
         if total <= KEPT_BYTES:
             return
@@ -144,6 +144,10 @@ class Board:
             self.models[number, turn] = Outcome(
                 score, best_epoch=entry.epochs[turn], metagraphs=entry.metagraphs, weights=state, votes=votes
             )
+
+
+def _tensors_of(outcome: Outcome) -> list[Tensor]:
+    return [*outcome.weights.values(), *([] if outcome.votes is None else [outcome.votes])]
 
 
 def _entry_to_plain(entry: Entry) -> dict[str, Any]:

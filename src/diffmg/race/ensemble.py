@@ -14,6 +14,8 @@ POOL = 60
 """Most models an ensemble is chosen from."""
 FIRST = 5
 """Most models an ensemble begins with."""
+COMPARED = 2**18
+"""About how many numbers of the votes are compared, where there are more."""
 ALIKE = 0.98
 """Correlation of votes from which on two models are taken to say the same."""
 
@@ -25,7 +27,8 @@ def diverse_pool(votes: Sequence[Tensor], kinds: Sequence[str], most: int = POOL
     the best models of a search are often close relatives, and add little to each other. Where that leaves room, the
     best of the rest.
     """
-    flat = torch.stack([v.flatten().double() for v in votes])
+    step = max(1, votes[0].numel() // COMPARED)
+    flat = torch.stack([v.flatten()[::step].double() for v in votes])
     flat = flat - flat.mean(dim=1, keepdim=True)
     flat /= flat.norm(dim=1, keepdim=True).clamp_min(1e-12)
     firsts = [n for n, kind in enumerate(kinds) if kinds.index(kind) == n][:most]

@@ -69,8 +69,7 @@ def chance_of(task: Task, votes: Tensor, score: float) -> tuple[float, bool]:
 
 def _dealt(task: Task, votes: Tensor, score: float, draw: torch.Generator) -> tuple[float, bool]:
     """The mean score of the votes dealt out at random, and whether the score is higher than nearly all such deals."""
-    orders = (torch.randperm(len(votes), generator=draw) for _ in range(SHUFFLES))
-    dealt = [float(task.score_votes(votes[order], "test")) for order in orders]
+    dealt = [float(task.score_votes(task.dealt(votes, draw), "test")) for _ in range(SHUFFLES)]
     as_good = sum(task.sign * s >= task.sign * score for s in dealt)
     return statistics.fmean(dealt), as_good / SHUFFLES < RARE
 

@@ -45,8 +45,18 @@ class Pairs:
         """The same pairs on another device."""
         return Pairs(*(getattr(self, f.name).to(device) for f in fields(self)))
 
+    def redrawn(self, right: Tensor, times: int = 1) -> Pairs:
+        """The same left rows, each `times` times in a row, with other right rows; nothing is read back to the host."""
+        left = self.left.repeat_interleave(times)
+        ordered, by_right = right.int().sort(stable=True)
+        ends = torch.arange(len(self.right_pointer), dtype=torch.int32, device=right.device)
+        pointer = torch.searchsorted(ordered, ends, out_int32=True)
+        return Pairs(left, right.int(), self.left_pointer * times, pointer, by_right, left[by_right])
+
     def scores(self, left: Tensor, right: Tensor) -> Tensor:
         """Dot product of each pair; left (n_left, d), right (n_right, d)."""
+        if len(self.left) > len(left) * len(right):  # torch's sampled product has no more entries than the dense one
+            return (left[self.left.long()] * right[self.right.long()]).sum(dim=1)
         scores: Tensor = _Scores.apply(left, right, self)  # type: ignore[no-untyped-call]
         return scores
 

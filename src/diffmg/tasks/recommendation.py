@@ -26,6 +26,7 @@ from diffmg.tasks.labels import split_numbers
 from diffmg.tasks.metrics import average_precision, ndcg_at_k, recall_at_k
 from diffmg.tasks.pairs import Labelled, Pairs, check_overlap, checked_pairs, means
 from diffmg.tasks.ratings import Ratings, fresh_split
+from diffmg.tasks.two_ends import check_counts, check_no_edges, table_of, top_items
 
 if TYPE_CHECKING:
     from diffmg.tables.description import Description
@@ -204,23 +205,10 @@ class Recommendation(Task):
 
     def check(self, graph: HeteroGraph) -> None:
         """Both types must exist, and no supervised pair may be an edge, in either direction."""
-        for node_type, count in zip(self.target_types, self.shape, strict=True):
-            if graph.num_nodes[graph.schema.check_type(node_type)] != count:
-                raise DiffmgError(f"the task is for {count} {node_type!r} nodes, but got {graph.num_nodes[node_type]}")
+        check_counts(graph, self.target_types, self.shape)
         users = np.concatenate([p.pairs.left.numpy(force=True) for p in self.parts.values()])
         items = np.concatenate([p.pairs.right.numpy(force=True) for p in self.parts.values()])
-        for relation in graph.schema.relations:
-            if {relation.source, relation.target} != {self.user, self.item} or relation.name in self.exempt:
-                continue
-            ends = (users, items) if relation.source == self.user else (items, users)
-            leaked = graph.has_edges(relation, *ends)
-            if leaked.any():
-                first = int(np.flatnonzero(leaked)[0])
-                raise DiffmgError(
-                    f"a supervised pair must not be an edge, or its answer leaks, but got {int(leaked.sum())} pairs in "
-                    f"'{relation}', such as ({users[first]}, {items[first]}); remove them in both directions, or name "
-                    "the relation in `exempt` if it is known before the pair is decided"
-                )
+        check_no_edges(graph, self.target_types, (users, items), self.exempt)
 
     def to(self, device: torch.device | str) -> Recommendation:
         """The same task with its tensors on another device."""
@@ -316,34 +304,16 @@ class Recommendation(Task):
         Excluded items have score -inf; they appear only if a user has fewer than k others.
         """
         z_user, z_item = outputs
-        width = min(k, self.shape[1])
-        items, values = [np.empty((0, width), np.int64)], [np.empty((0, width), np.float32)]
-        for start in range(0, len(users), CHUNK):
-            chunk = users[start : start + CHUNK]
-            scores = z_user[torch.from_numpy(chunk).to(z_user.device)] @ z_item.T
-            if exclude is not None:
-                rows, columns = exclude[chunk].nonzero()
-                scores[torch.from_numpy(rows), torch.from_numpy(columns)] = -torch.inf
-            best = scores.topk(width, dim=1)
-            items.append(best.indices.numpy(force=True))
-            values.append(best.values.numpy(force=True))
-        return np.concatenate(items), np.concatenate(values)
+
+        def scored(rows: Tensor) -> Tensor:
+            return z_user[rows] @ z_item.T
+
+        return top_items(scored, users, min(k, self.shape[1]), exclude, z_user.device, CHUNK)
 
     def answers(self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any) -> Answers:
         """The best items of each user, best first; options `k` and `exclude_seen` as in `recommend`."""
         users = np.arange(self.shape[0]) if ids is None else graph.index_of(self.user, ids)
-        items, scores = self.recommend(outputs, users, **options)
-        shown = scores > -np.inf
-        ranks = np.broadcast_to(np.arange(1, scores.shape[1] + 1), scores.shape)
-        rows = np.broadcast_to(users[:, None], scores.shape)
-        return Answers(
-            {
-                self.user: graph.ids_of(self.user)[rows[shown]],
-                "rank": ranks[shown],
-                self.item: graph.ids_of(self.item)[items[shown]],
-                "score": scores[shown],
-            }
-        )
+        return table_of(graph, self.target_types, users, *self.recommend(outputs, users, **options))
 
     def recommend(
         self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int = 10, *, exclude_seen: bool = True

@@ -72,7 +72,8 @@ class ModelTraining(Job):
     def _epoch(self, done: Tensor) -> Reports:
         task = self.problem.task
         self.model.train()
-        loss = task.loss(self.model(self.problem.graph, generator=self.dropout), "train")
+        outputs = self.model(self.problem.graph, generator=self.dropout)
+        loss = task.training_loss(outputs, done, self.seed)
         update(self.optimizer, loss)
         outputs = outputs_of(self.model, self.problem)
         val_loss, score = task.evaluate(outputs, "val")

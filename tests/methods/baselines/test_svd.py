@@ -8,7 +8,9 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.linear_model import LogisticRegression
 
 from diffmg.core.errors import DiffmgError
+from diffmg.datasets import load_dataset
 from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._choices import observed_choices
 from diffmg.methods.baselines._labels import TrainingLabels
 from diffmg.methods.baselines._svd import root_mean_square, side_by_side, truncated_svd
 from diffmg.methods.baselines.svd import Svd, blocks_of, decomposed, logistic
@@ -148,3 +150,19 @@ def test_numbers_are_learned_from_training_alone(columns):
     assert_only_training_numbers_are_read(Svd(rank=10), problem)
     assert_a_saved_network_predicts_by_itself(Svd(rank=10), problem)
     assert float(problem.task.scores(outputs(Svd(rank=10), problem), "val")["r2"]) > 0.5
+
+
+def test_choices_are_decomposed_normalised_and_shrunk():
+    problem = load_dataset("films:160")
+    choices = observed_choices(problem).toarray()
+    rows, columns = (np.maximum(choices.sum(axis=a, keepdims=True), 1) ** -0.5 for a in (1, 0))
+    u, s, vt = np.linalg.svd(rows * choices * columns, full_matrices=False)
+    wanted = (u * s**3 / (s**2 + 0.7)) @ vt * np.sqrt(choices.sum(axis=0))
+    users, items = outputs(Svd(rank=500, l2=0.7), problem)
+    np.testing.assert_allclose((users @ items.T).numpy(), wanted, atol=1e-4)
+
+
+def test_of_a_ranking_it_is_better_than_popularity():
+    problem = load_dataset("films:400")
+    found = problem.task.final_scores(outputs(Svd(), problem), "test")
+    assert found["ndcg"] > 1.5 * found["popularity_ndcg"]

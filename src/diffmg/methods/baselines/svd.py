@@ -1,4 +1,4 @@
-"""Logistic or ridge regression on a truncated SVD of the relations around the labelled type and of its features."""
+"""A truncated SVD of relations: logistic or ridge regression on it for labels, itself where pairs are scored."""
 
 import warnings
 from dataclasses import dataclass
@@ -9,12 +9,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
-from torch import Tensor
+from torch import Tensor, nn
 
 from diffmg.core import METHODS, Count, Positive, Settings, derive_seed
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
-from diffmg.methods.baselines._fitted import FittedOnLabels
+from diffmg.methods.baselines._choices import observed_choices
+from diffmg.methods.baselines._choices_svd import ChoicesSvd
+from diffmg.methods.baselines._fitted import FittedBaseline
 from diffmg.methods.baselines._labels import TrainingLabels
 from diffmg.methods.baselines._moves import both_sides_scaled, moves_into
 from diffmg.methods.baselines._svd import Floats, root_mean_square, side_by_side, truncated_svd
@@ -26,13 +28,16 @@ _DECOMPOSED: WeakKeyDictionary[HeteroGraph, dict[tuple[str, int, int], tuple[Flo
 
 @METHODS.add("svd")
 @dataclass(frozen=True)
-class Svd(FittedOnLabels):
+class Svd(FittedBaseline):
     """Logistic regression (of numbers: ridge) on `M V`, V the first `rank` right singular vectors of M.
 
     M has the nodes of the labelled type as rows. Side by side, it holds the relations that lead to them, the products
     of two relations that lead to them (multiplied with one after the other, never formed), and their features. A
     relation is `D^-1/2 A D^-1/2` without weights, and is also taken backwards if its reverse is not in the network.
     Each of these blocks is divided by the mean length of its rows, so none drowns the others.
+
+    Where users and items are the targets, it is a shrunk SVD of who chose what; other relations, features and labelled
+    pairs are not used.
     """
 
     rank: Count = 256
@@ -40,8 +45,22 @@ class Svd(FittedOnLabels):
     l2: Positive = 0.3
     """Penalty on the squared coefficients of the regression."""
 
-    summary = "logistic or ridge regression on an SVD of one- and two-step relations and features"
+    summary = "logistic or ridge regression on an SVD of one- and two-step relations and features; or an SVD of choices"
     tunable: ClassVar = {"rank": (64, 128, 256, 512), "l2": (0.1, 0.3, 1.0, 3.0)}
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Also require classes or numbers, or choices."""
+        super().check(problem, settings)
+        if len(problem.task.target_types) == 2:
+            observed_choices(problem)
+        else:
+            TrainingLabels.of(problem.task)
+
+    def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
+        """The one for labels, or the one for pairs."""
+        if len(problem.task.target_types) == 2:
+            return ChoicesSvd(self.rank, self.l2)
+        return super().model(problem, settings, seed)
 
 
 @Svd.builds

@@ -72,7 +72,7 @@ class GradientSearch(Search):
     """
 
     def __init__(self, options: ByGradient, problem: Problem, depth: int, dim: int, seed: int) -> None:
-        self.options, self.problem, self.total = options, problem, options.epochs
+        self.options, self.problem, self.total, self.seed = options, problem, options.epochs, seed
         graph, spaces = problem.graph, spaces_of(problem, depth, options.identity_last)
         types = [graph.schema.node_types] * len(spaces)
         plain = Settings(dim=dim, dropout=0.0)
@@ -108,7 +108,8 @@ class GradientSearch(Search):
     def _update_weights(self, chosen: Chosen, weights: Sequence[Tensor] | None) -> Tensor:
         """One step of ω on the training loss; returns the loss."""
         fixed = None if weights is None else [w.detach() for w in weights]
-        loss = self.problem.task.loss(self.model(self.problem.graph, chosen, fixed), "train")
+        outputs = self.model(self.problem.graph, chosen, fixed)
+        loss = self.problem.task.training_loss(outputs, self.steps.done, self.seed)
         update(self.optimizer, loss)
         return loss
 

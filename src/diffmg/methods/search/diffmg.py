@@ -66,7 +66,7 @@ class DiffMGSearch(GradientSearch):
         task = self.problem.task
         weights = [t.weights(p) for t, p in zip(self.towers, picks, strict=True)]
         outputs = self.model(self.problem.graph, chosen, weights)
-        train_loss = task.loss(outputs, "train")
+        train_loss = task.training_loss(outputs, self.steps.done, self.seed)
         val_loss, score = task.evaluate(outputs, "val")
         share = task.size("train") / (task.size("train") + task.size("val"))
         self.arch_optimizer.zero_grad()
