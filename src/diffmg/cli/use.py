@@ -23,6 +23,9 @@ OutFile = Annotated[Path | None, common.option("--out", help="CSV file to write.
 Ids = Annotated[list[str] | None, common.option("--id", help="Only this id; may be repeated.", show_default="all")]
 Data = Annotated[str | None, common.option("--data", help="Where the data are now.", show_default="where they were")]
 
+AT = "With a task of predictions: predict every entity at this moment, from what is dated before it."
+At = Annotated[str | None, common.option("--at", metavar="TIME", help=AT)]
+
 
 def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> None:
     """Score the model of a run on the test part again."""
@@ -36,11 +39,22 @@ def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = N
 
 
 def predict(
-    run: common.RunPath, out: OutFile = None, node: Ids = None, data: Data = None, data_root: common.DataRoot = None
+    run: common.RunPath,
+    out: OutFile = None,
+    node: Ids = None,
+    at: At = None,
+    data: Data = None,
+    data_root: common.DataRoot = None,
 ) -> None:
     """Predict every node of the target type: its class, with probabilities, or its numbers."""
-    model = _load(run, data, data_root, verb="predict")
-    _write(out, model.answers(_as_ids(node, model)))
+    from diffmg.runs.model import Model
+
+    if at is None and (data is None or Model.load(run).recipe.description is None):
+        model = _load(run, data, data_root, verb="predict")
+        _write(out, model.answers(_as_ids(node, model)))
+        return
+    model, wanted = _load(run, None, data_root, verb="predict").on_newer(data, at=at)
+    _write(out, model.answers(wanted if node is None else _as_ids(node, model)))
 
 
 def recommend(

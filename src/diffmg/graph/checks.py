@@ -37,12 +37,14 @@ def _array(given: ArrayLike, what: str, dtype: type | None = None) -> NDArray[An
         raise DiffmgError(f"{what} must be an array of numbers, but got one that is not: {error}") from error
 
 
-def checked_edges(relation: Relation, edges: ArrayLike, num_nodes: Mapping[str, int]) -> NDArray[np.int64]:
+def checked_edges(
+    relation: Relation, edges: ArrayLike, num_nodes: Mapping[str, int], *, may_be_empty: bool = False
+) -> NDArray[np.int64]:
     """Two rows of node numbers, each within its type."""
     array = _array(edges, f"edges of '{relation}'")
     if array.ndim != 2 or array.shape[0] != 2:
         raise DiffmgError(f"edges of '{relation}' must be two rows (sources, targets), but got shape {array.shape}")
-    if array.shape[1] == 0:
+    if array.shape[1] == 0 and not may_be_empty:
         raise DiffmgError(f"relation '{relation}' must have at least one edge, but got 0; leave it out of the network")
     if not np.issubdtype(array.dtype, np.integer):
         raise DiffmgError(

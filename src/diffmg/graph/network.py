@@ -94,7 +94,12 @@ class HeteroGraph:
         for relation in given:
             schema.check_relation(relation)
         adjacency = {
-            r: _adjacency(checked_edges(r, e, num_nodes), checked_weights(r, given.get(r), e), r, num_nodes)
+            r: _adjacency(
+                checked_edges(r, e, num_nodes, may_be_empty=bool(timed)),
+                checked_weights(r, given.get(r), e),
+                r,
+                num_nodes,
+            )
             for r, e in relations.items()
         }
         if reverse:
@@ -187,6 +192,17 @@ class HeteroGraph:
                 self, propagation={r: p.to(like.device, like.dtype) for r, p in found.items()}
             )
         return kept[aggregate, self_loops]
+
+    def with_relations(self, relations: Sequence[Relation]) -> HeteroGraph:
+        """The same network with these of its relations, in this order."""
+        for relation in relations:
+            self.schema.check_relation(relation)
+        return replace(
+            self,
+            schema=Schema(self.schema.node_types, tuple(relations)),
+            adjacency={r: self.adjacency[r] for r in relations},
+            propagation={r: self.propagation[r] for r in relations},
+        )
 
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> HeteroGraph:
         """The same network with the nodes of some types in another order: node j was node `orders[type][j]`."""

@@ -58,6 +58,12 @@ class Encoder(nn.Module):
                 found[f"counts_{number}"] = len(graph.schema.into(node_type))
         return found
 
+    def rows_of_nodes(self, graph: HeteroGraph) -> dict[str, str]:
+        """Parameters with a row per node, and the node type of each."""
+        bare = {f"projections.{n}.weight": t for n, t in enumerate(self.node_types) if t not in graph.features}
+        beside = {f"beside.vectors_{n}.weight": t for n, t in enumerate(self.node_types)}
+        return bare | {name: t for name, t in beside.items() if name.split(".")[1] in self.beside}
+
     def forward(
         self,
         graph: HeteroGraph,

@@ -44,6 +44,8 @@ class Recipe:
     source: Source
     encoders: Mapping[str, Any] = field(default_factory=dict)
     """Per node type read from tables, the fitted encoders of its feature columns."""
+    description: Mapping[str, Any] | None = None
+    """Of a timed task, how its network is built from tables."""
 
 
 class Model:
@@ -110,6 +112,20 @@ class Model:
         problem = data if isinstance(data, Problem) else self._open(data)
         return Model(self.recipe, self.weights, self.ids, self._aligned(problem), self._root)
 
+    def on_newer(self, data: str | None = None, *, at: str | None = None) -> tuple[Model, NDArray[Any] | None]:
+        """The model of a timed task on newer data, with rows and entities that were not there when it was fitted.
+
+        `at`: a moment to predict every entity at; the ids of these predictions are returned too. What is predicted of
+        rows whose history is unchanged is unchanged.
+        """
+        from diffmg.runs.newer import moved_weights, newer_problem
+
+        problem, wanted = newer_problem(self.recipe, data, at)
+        recipe = self.recipe
+        network = recipe.method.make().network(problem, recipe.settings, recipe.seed, recipe.metagraphs)
+        weights = moved_weights(self.weights, network, self.ids, problem)
+        return Model(recipe, weights, problem.graph.ids, problem, self._root), wanted
+
     @cached_property
     def problem(self) -> Problem:
         """The model's data; opened from the original source if none were given."""
@@ -154,7 +170,12 @@ class Model:
                 f"the data of a model that was fitted in Python must be given, but got none for {self!r}; "
                 "use `Model.load(path, problem)`, or --data on the command line"
             )
-        return open_problem(source, root=self._root, encoders=self.recipe.encoders or None)
+        problem = open_problem(source, root=self._root, encoders=self.recipe.encoders or None)
+        if not problem.graph.timed:
+            return problem
+        from diffmg.runs.newer import with_relations
+
+        return with_relations(problem, list(self.recipe.data.facts["edges"]))
 
     def _aligned(self, problem: Problem) -> Problem:
         """The problem with its nodes in the order used in training; raises if the data differ."""

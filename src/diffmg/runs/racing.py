@@ -140,16 +140,16 @@ class Racing:
         """The model of one member, or of an ensemble."""
         plan, graph = self.plan, self.problem.graph
         source = self.problem.source if self.problem.source.name else plan.source
+        about = (run.data, source, graph.encoders, self.problem.description)
         if len(members) == 1 and members[0][0].fold == 0 and not members[0][0].joined:
             member, weights = members[0]
-            recipe = Recipe(
-                member.method, member.settings, member.seed, member.metagraphs, run.data, source, graph.encoders
-            )
+            parts = (member.method, member.settings, member.seed, member.metagraphs)
+            recipe = Recipe(*parts, *about)
             network = member.method.make().network(self.problem, member.settings, member.seed, member.metagraphs)
             network.load_state_dict(weights)
             return Model.of(recipe, network, self.problem)
         spec = self._ensemble(members).spec()
-        recipe = Recipe(spec, Settings(), plan.seed, run.metagraphs, run.data, source, graph.encoders)
+        recipe = Recipe(spec, Settings(), plan.seed, run.metagraphs, *about)
         return Model.of(recipe, self._network(members), self.problem)
 
     def _refitted(self, chosen: Chosen, members: Members) -> Members:

@@ -157,7 +157,7 @@ class _Work:
         plan, graph = self.plan, self.problem.graph
         source = self.problem.source if self.problem.source.name else plan.source
         parts = (plan.method, plan.settings, training.seed, metagraphs, about.data, source, graph.encoders)
-        return Model.of(Recipe(*parts), training.best_model(), self.problem)
+        return Model.of(Recipe(*parts, self.problem.description), training.best_model(), self.problem)
 
     def save_interrupted(self, begun: Run, store: RunFolder) -> None:
         """After Ctrl-C, save the best meta graphs and model so far, without test scores."""

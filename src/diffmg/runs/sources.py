@@ -37,7 +37,7 @@ def open_problem(
         return replace(load_dataset(source.name, root=root, seed=source.seed), source=source)
     from diffmg.tables.problem import problem_from_tables, read_tables
 
-    description = describe(source)
+    description = describe(source.located())
     folder = Path() if source.is_database else Path(source.name).parent
     problem = problem_from_tables(description, read_tables(description, folder), encoders)
     return replace(problem, source=source.located())

@@ -39,7 +39,7 @@ def build_network(
     network = Network(description, tables, values, rows, {}, {}, edges, (*notes, *read))
     if description.moments is None:
         return _with_features(network, encoders, None)
-    timing = Timing.of(network)
+    timing = Timing.of(network, keep_empty=encoders is not None)
     return _with_features(timing.network, encoders, timing)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from diffmg.core import DiffmgError, Part
+from diffmg.core import DiffmgError, Part, Relation
 from diffmg.tables.description import Description
 from diffmg.tables.network import Edges, Ints, Network
 from diffmg.tables.times import NEVER, moment, moments, period, row_times
@@ -53,13 +53,17 @@ class Clock:
         from static ones alone. Predictions are heard by nobody, and nor are rows without a time.
         """
         source, target = edges.relation.source, edges.relation.target
-        if source == self.target or (source in self.times and target not in self.times):
+        if not self.may_carry(edges.relation):
             return edges.only(np.zeros(len(edges.rows), bool))
         if source not in self.times:
             return edges
         then, now = self.times[source][edges.index[0]], self.times[target][edges.index[1]]
         heard = then < now if target == self.target else then <= now
         return edges.only(heard & (then != NEVER))
+
+    def may_carry(self, relation: Relation) -> bool:
+        """Whether any edge of a relation can go forward in time."""
+        return relation.source != self.target and (relation.source not in self.times or relation.target in self.times)
 
     def known_early(self, node_type: str) -> NDArray[np.bool_] | None:
         """Which rows were known before the validation part; None where they have no time."""

@@ -12,7 +12,7 @@ from diffmg.graph.network import HeteroGraph
 from diffmg.tables.as_of import cut_tables
 from diffmg.tables.building import build_network
 from diffmg.tables.copies import check_copies
-from diffmg.tables.description import Description, read_description
+from diffmg.tables.description import Description, description_to_dict, read_description
 from diffmg.tables.reading import as_table, is_file_name, read_table
 from diffmg.tasks.problem import Problem
 
@@ -57,4 +57,5 @@ def problem_from_tables(
     network = build_network(description, arrow, encoders)
     reading = description.task.read(network)
     check_copies(network, description.task, reading.task)
-    return Problem(network.graph(reading.kept, reading.notes), reading.task)
+    plain = description_to_dict(description) if network.timed else None
+    return Problem(network.graph(reading.kept, reading.notes), reading.task, description=plain)

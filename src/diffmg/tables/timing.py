@@ -38,15 +38,15 @@ class Timing:
     """Further columns of the predictions: counts, recency, means and sums of their whole history."""
 
     @classmethod
-    def of(cls, network: Network) -> Timing:
-        """Of a network whose description has [moments]."""
+    def of(cls, network: Network, *, keep_empty: bool = False) -> Timing:
+        """Of a network whose description has [moments]; relations without an edge are left out, or kept."""
         clock = Clock.of(network)
-        edges = _forward(network, clock)
+        edges = _forward(network, clock, keep_empty=keep_empty)
         histories = {ends: _history(network, clock, ends) for ends in _ends(network)}
         for name, window in network.description.windows.items():
             history, hearing = histories[window.source, window.target]
             found = history.edges(hearing, window.window)
-            if found.shape[1]:
+            if found.shape[1] or keep_empty:
                 relation = Relation(window.source[0], window.name or name, window.target[0])
                 edges[name] = Edges(relation, found, None, np.arange(found.shape[1]))
         columns: dict[str, pa.ChunkedArray] = {}
@@ -76,7 +76,7 @@ class Timing:
         return table, fitting if early is None else fitting.filter(pa.array(early[fitting.to_numpy()]))
 
 
-def _forward(network: Network, clock: Clock) -> dict[str, Edges]:
+def _forward(network: Network, clock: Clock, *, keep_empty: bool) -> dict[str, Edges]:
     """The edges of all relations that go forward in time, each direction for itself."""
     edges: dict[str, Edges] = {}
     for name, found in network.found.items():
@@ -84,7 +84,8 @@ def _forward(network: Network, clock: Clock) -> dict[str, Edges]:
         if network.description.relations[name].both:
             back = Relation(found.relation.target, f"rev_{found.relation.name}", found.relation.source)
             both[f"rev_{name}"] = replace(found, relation=back, index=found.index[::-1])
-        edges |= {n: kept for n, e in both.items() if len((kept := clock.forward(e)).rows)}
+        able = {n: clock.forward(e) for n, e in both.items() if clock.may_carry(e.relation)}
+        edges |= {n: e for n, e in able.items() if len(e.rows) or keep_empty}
     return edges
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +23,8 @@ class Problem:
     task: Task
     source: Source = field(default_factory=Source)
     """Where it was read from; without a name if it was built in Python."""
+    description: Mapping[str, Any] | None = None
+    """Of a timed network, how it is built from tables, as plain values: a model needs it for newer data."""
 
     def __post_init__(self) -> None:
         self.task.check(self.graph)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from diffmg.core import METHODS, Count, MetaPath, Settings
+from diffmg.core import METHODS, Count, DiffmgError, MetaPath, Settings
 from diffmg.engine.randomness import generator as seeded
 from diffmg.graph.network import HeteroGraph
 from diffmg.graph.sparse import FixedMatrix, to_torch
@@ -45,6 +45,13 @@ class SeHGNN(Baseline):
     timed = True
     summary = "features averaged along all short meta paths before training, then attention (SeHGNN style)"
     tunable: ClassVar = {"hops": (1, 2, 3, 4)}
+
+    def check(self, problem: Problem, settings: Settings) -> None:
+        """Where rows have a time, also require features: random vectors would be others for newer data."""
+        super().check(problem, settings)
+        bare = sorted(set(problem.graph.num_nodes) - set(problem.graph.features))
+        if problem.graph.timed and bare:
+            raise DiffmgError(f"`sehgnn` needs features of all types where rows have a time, but got none of {bare}")
 
     def tunable_on(self, problem: Problem) -> Mapping[str, tuple[Any, ...]]:
         """No more hops than paths allow: each path is a matrix of its own."""
