@@ -39,10 +39,12 @@ class Clock:
         """The clock of a network whose description has [moments]."""
         given = network.description.moments
         assert given is not None, "only timed networks have a clock"
-        times = _times_of_rows(network)
         made = moments(network.node_column(given.target, given.column), f"{given.target}.{given.column}")
         parts = _parts(network, given, made)
         boundary = _check_forward(made, parts, given)
+        times = _times_of_rows(network)
+        for node_type in past_labels(network.description):
+            times[node_type][parts["test"]] = NEVER
         until = made if given.history == "fresh" else _frozen(made, parts, _draws(network.ids[given.target]))
         return cls({**times, given.target: until}, given.target, made, parts, boundary)
 
@@ -90,13 +92,25 @@ def _times_of_rows(network: Network) -> dict[str, Ints]:
                 other = relation.target if relation.source == node_type else relation.source
                 own, theirs = (child, parent) if relation.source == node_type else (parent, child)
                 np.maximum.at(latest, own, time_of(other, (*above, node_type))[theirs])
-            found[node_type] = latest
+            found[node_type] = latest if node.delay is None else _later(latest, period(node.delay))
         return found[node_type]
 
     for node_type, node in network.description.nodes.items():
         if node.time is not None or node.time_of:
             time_of(node_type)
     return found
+
+
+def _later(times: Ints, delay: int) -> Ints:
+    return np.where(times == NEVER, NEVER, times + delay)
+
+
+def past_labels(description: Description) -> list[str]:
+    """Types whose rows are the predictions' own, heard once their labels are known; those of test never are."""
+    moments_of = description.moments
+    assert moments_of is not None, "only timed networks have predictions"
+    table = description.nodes[moments_of.target].table
+    return [t for t, node in description.nodes.items() if node.table == table and t != moments_of.target]
 
 
 def _parts(network: Network, given: Moments, made: Ints) -> Parts:

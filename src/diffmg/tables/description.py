@@ -11,6 +11,7 @@ from diffmg.core.files import write_text
 from diffmg.core.options import check_names
 from diffmg.tables.connecting import without_password
 from diffmg.tables.encoding import Encode
+from diffmg.tables.times import period
 from diffmg.tables.windows import Moments, WindowTable
 
 FORMAT = 1
@@ -35,6 +36,8 @@ class NodeTable(Checked):
     """In a timed network, the column with the time from which a row is known."""
     time_of: tuple[str, ...] = ()
     """In a timed network, relations to the rows whose time it inherits, the latest of them: undated children."""
+    delay: str | None = None
+    """In a timed network, how long after its time a row is known, such as 30d."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,9 @@ class Description(Checked):
     def _check_times(self) -> None:
         """A timed network says when its rows are known and its predictions made; others have neither."""
         timed = [t for t, node in self.nodes.items() if node.time or node.time_of]
+        for node in self.nodes.values():
+            if node.delay is not None and period(node.delay) and not (node.time or node.time_of):
+                raise DiffmgError(f"a delay is for rows with a time, but got delay={node.delay!r} for {node.table!r}")
         if self.moments is None:
             if timed or self.windows:
                 raise DiffmgError(
@@ -124,8 +130,9 @@ class Description(Checked):
         return self.relations[relation].table
 
     def columns_in_use(self, table: str) -> set[str]:
-        """Columns of a table used as ids, named features, or for edges."""
-        own = {c for n in self.nodes.values() if n.table == table for c in (*n.id, *(n.features or ()))}
+        """Columns of a table used as ids, named features, or for edges; not those of rows that are known later."""
+        own = {c for n in self.nodes.values() if n.table == table for c in n.id}
+        own |= {c for n in self.nodes.values() if n.table == table and not n.delay for c in n.features or ()}
         return own | self._edge_columns(table) | self._time_columns(table)
 
     def keys_of(self, table: str) -> set[str]:

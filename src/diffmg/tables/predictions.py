@@ -59,8 +59,15 @@ def describe_predictions(address: str, given: Predictions) -> Description:
     windows = dict(_windows(tables, nodes, roles, name))
     split = {"validation": given.validation, "test": given.test}
     moments = Moments(name, roles.time, **split, history=history, horizon=given.horizon, query=given.query)
+    nodes[name] = NodeTable(given.name, (roles.entity, roles.time))
+    if given.horizon is not None:
+        past = _free(f"{roles.label} before", nodes)
+        nodes[past] = NodeTable(
+            given.name, (roles.entity, roles.time), (roles.label,), time=roles.time, delay=given.horizon
+        )
+        windows |= dict(_named(past, roles.entity, (past, roles.entity), (name, roles.entity), LAST, WITHIN))
     return Description(
-        {**nodes, name: NodeTable(given.name, (roles.entity, roles.time))},
+        nodes,
         {**relations, _free("entity", relations): of_entity},
         roles.task(name, table, given),
         database=address,
