@@ -13,6 +13,7 @@ TABLES = {
     "pipelines": "Test scores of whole pipelines, searches included, from several seeds.",
     "search": "Whole pipelines by real training: one configuration for all six networks, rivals with the same budget.",
     "ranking": "Amazon, Yelp and Douban split anew for ranking: recall, ndcg and coverage of the first 20 items.",
+    "rel_f1": "A database with times: three tasks of drivers at moments, beside what others report.",
     "laptop": "What the default reaches on two cores of a CPU in one, three and ten minutes.",
     "ablation": "DiffMG with other exploration, on one level, and with all candidates.",
 }

@@ -14,6 +14,7 @@ from experiments.comparing import kept_differences
 from experiments.figures import figures
 from experiments.memory import memory_table
 from experiments.pipelines import pipelines_markdown
+from experiments.predictions_table import predictions_markdown
 from experiments.ranking_table import ranking_markdown
 from experiments.runner import done_cells
 from experiments.seeds import seeds_sheet
@@ -48,6 +49,8 @@ def table_text(done: Done, folder: Path) -> str:
         return pipelines_markdown(done.table, done.cells, kept_differences(done.table, folder))
     if done.table.kind == "ranking":
         return ranking_markdown(done.table, done.cells)
+    if done.table.kind == "predictions":
+        return predictions_markdown(done.table, done.cells)
     return markdown(done.table, done.cells)
 
 

@@ -18,8 +18,9 @@ from diffmg.training import Quiet, Watch
 from experiments.cells import Cell, StoredRun
 from experiments.parallel import MakeWatch, Task, do_all
 from experiments.ranking import ranking_of
+from experiments.rel_f1 import rel_f1_problem
 from experiments.results import Key, Results, mark_of
-from experiments.spec import Row, Table
+from experiments.spec import Kind, Row, Table
 from experiments.votes import Votes, add_votes, votes_of
 
 UNFINISHED = "unfinished"
@@ -108,7 +109,7 @@ class _Work:
     def check(self, row: Row, data: str) -> None:
         """Raise before anything is trained if a method cannot be built or does not support the task."""
         plan = self.plan(row, data, self.seed)
-        plan.method.make().check(_opened(data, self.root, self.table.ranks), plan.settings)
+        plan.method.make().check(_opened(data, self.root, self.table.kind), plan.settings)
 
 
 def _missing(work: _Work, results: Results) -> dict[str, tuple[Row, str, int]]:
@@ -124,7 +125,7 @@ def _missing(work: _Work, results: Results) -> dict[str, tuple[Row, str, int]]:
 
 def _run(work: _Work, row: Row, data: str, seed: int, watch: MakeWatch) -> Votes:
     """Run a row in its folder, resuming an interrupted run; returns its votes, if the table needs them."""
-    problem, path = _opened(data, work.root, work.table.ranks), work.folder(row, data, seed)
+    problem, path = _opened(data, work.root, work.table.kind), work.folder(row, data, seed)
     plan = work.plan(row, data, seed)
     if not (path / RUN).exists():
         run(plan, problem, RunFolder.create(path, SAVE_EVERY), watch(problem.task.metric))
@@ -137,8 +138,10 @@ def _run(work: _Work, row: Row, data: str, seed: int, watch: MakeWatch) -> Votes
 
 
 @lru_cache(maxsize=6)
-def _opened(data: str, root: Path | None, ranks: bool) -> Problem:
-    return ranking_of(open_problem(data, root=root)) if ranks else open_problem(data, root=root)
+def _opened(data: str, root: Path | None, kind: Kind) -> Problem:
+    if kind == "predictions":
+        return rel_f1_problem(data, root)
+    return ranking_of(open_problem(data, root=root)) if kind == "ranking" else open_problem(data, root=root)
 
 
 def _drawn_history(done: Run, folder: Path) -> dict[str, tuple[float, ...]]:

@@ -15,7 +15,7 @@ from diffmg.methods.given import Given
 from diffmg.runs.sources import make_plan, published_for
 from experiments.tuned import Tuned, Tuning, find_tuned
 
-Kind = Literal["accuracy", "search", "ranking", "cost", "curves", "architectures"]
+Kind = Literal["accuracy", "search", "ranking", "predictions", "cost", "curves", "architectures"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class Table:
     """How they were tuned."""
     pipelines: int = 1
     """Runs of each row with separate seeds, including the search; figures are over all their trainings."""
+    reports: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Test scores that others report, by author and data set."""
 
     def __post_init__(self) -> None:
         least = {"seeds": 1, "pipelines": 1}
@@ -122,19 +124,11 @@ class Table:
             method = Given(published.metagraphs)
         settings = {**self.settings, **row.settings}
         more: dict[str, Any] = {"repeats": row.seeds or self.seeds, "seed": seed, "device": device}
-        return make_plan(
-            Source(data, target="ranking" if self.ranks else None),
-            method,
-            row.options,
-            settings,
-            budget=row.budget or None,
-            **more,
-        )
-
-    @property
-    def ranks(self) -> bool:
-        """Whether its data sets are split anew for ranking."""
-        return self.kind == "ranking"
+        source = Source(data, target="ranking" if self.kind == "ranking" else None)
+        if self.kind == "predictions":  # a plan of own tables, but named by its task, wherever they lie
+            plan = make_plan(Source(f"{data}.toml"), method, row.options, settings, budget=row.budget or None, **more)
+            return replace(plan, source=source)
+        return make_plan(source, method, row.options, settings, budget=row.budget or None, **more)
 
     def part(self, data: Sequence[str], methods: Sequence[str], seeds: int | None) -> Table:
         """A copy with only these data sets and rows (default: all), and another number of seeds.
@@ -154,7 +148,7 @@ class Table:
         return part if seeds is None else part._from(seeds)
 
     def _from(self, seeds: int) -> Table:
-        if self.kind == "search" or self.ranks:
+        if self.kind in ("search", "ranking", "predictions"):
             return replace(self, pipelines=seeds, methods=tuple(replace(row, pipelines=None) for row in self.methods))
         return replace(self, seeds=seeds, methods=tuple(replace(row, seeds=None) for row in self.methods))
 
