@@ -200,6 +200,24 @@ def tables(
 
 
 @app.command()
+def dated(
+    out: Out = None,
+    rows: Annotated[str, typer.Option("--rows", help="Dated rows.")] = "1e7",
+    entities: Annotated[str, typer.Option("--entities", help="Entities that they share.")] = "1e5",
+    predictions: Annotated[str, typer.Option("--predictions", help="Predictions at moments.")] = "1e6",
+) -> None:
+    """Time making a network of dated rows, with windows into predictions, from Parquet files."""
+    from benchmarks.dated_rows import DatedOptions, measure_dated
+    from benchmarks.files import write_result
+
+    options = DatedOptions(_whole(rows), _whole(entities), _whole(predictions))
+    found = measure_dated(options, _command("dated", **vars(options)))
+    if out is not None:
+        write_result(out, found)
+    say(f"{options.rows:,} rows, {options.predictions:,} predictions: {found['seconds']} s, peak {found['peak_gb']} GB")
+
+
+@app.command()
 def render(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit with 1 if a document is outdated.")
