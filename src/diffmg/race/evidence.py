@@ -13,7 +13,7 @@ from diffmg.core.run import Evidence, Finalist
 from diffmg.race.board import Board
 from diffmg.race.choice import complete_candidates
 from diffmg.race.field import Field
-from diffmg.race.result import Chosen
+from diffmg.race.result import Chosen, judged_on_folds
 
 RARE = 0.02
 """A score that fewer random deals than this share reach is above chance."""
@@ -28,7 +28,7 @@ def evidence_of(board: Board, field: Field, chosen: Chosen) -> Evidence:
         failed=board.failed,
         errors=tuple(dict.fromkeys(e.error for e in board.entries if e.error))[:5],
         finalists=tuple(_finalist(board, n) for n in board.ranked(least=2)),
-        judged_on="folds" if complete_candidates(board, field) else "validation",
+        judged_on="folds" if judged_on_folds(field, complete_candidates(board, field)) else "validation",
         running_best=tuple(board.running_best),
         gain_of_doubling=_gain_of_doubling(board),
         shares=chosen.shares(),

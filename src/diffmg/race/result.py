@@ -16,6 +16,8 @@ from diffmg.race.ensemble import choose_ensemble, diverse_pool
 from diffmg.race.field import Field
 from diffmg.training.training import outputs_of
 
+FEWEST = 3
+"""Candidates that must have been judged on folds that go forward, for an ensemble of them."""
 CONSIDERED = 200
 """The best models by themselves, whose votes are compared."""
 
@@ -41,8 +43,14 @@ class Chosen:
 def choose(board: Board, field: Field) -> Chosen:
     """Choose by validation: on all folds where finalists have them, else on the validation part."""
     single, complete = best_single(board, field), complete_candidates(board, field)
-    found = _by_folds(board, field, complete) if complete else _by_models(board, field)
+    found = _by_folds(board, field, complete) if judged_on_folds(field, complete) else _by_models(board, field)
     return Chosen(single, board.sign * board.entries[single.number].value, *found)
+
+
+def judged_on_folds(field: Field, complete: list[int]) -> bool:
+    """Whether the ensemble is chosen on folds; where each candidate gives but one model, it takes several candidates."""
+    forward = field.folds is not None and field.folds.forward
+    return len(complete) >= (FEWEST if forward else 1)
 
 
 def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pick, ...], float]:
