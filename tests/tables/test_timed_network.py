@@ -197,6 +197,26 @@ def with_other_test_labels(tables):
     return {**tables, "churn": churn.set_column(churn.column_names.index("gone"), "gone", pa.array(other))}
 
 
+def test_dates_that_were_filled_in_later_are_not_used(shop):
+    description, tables = shop
+    orders = tables["orders"]
+    paid = [None if d is None else f"{d[:8]}28" for d in orders.column("ordered_at").to_pylist()]
+    asked = [None if d is None else "2023-12-31" for d in paid]
+    columns = {"paid": pa.array(paid), "asked": pa.array([*asked[:-1], None])}
+    for name, values in columns.items():
+        orders = orders.append_column(name, values)
+    node = replace(description.nodes["orders"], features=("amount", "paid", "asked"))
+    dated = replace(description, nodes={**description.nodes, "orders": node})
+    graph = build_network(dated, {**tables, "orders": orders}).graph({})
+    assert "orders.paid: left out (dates after the time of their row)" in graph.notes
+    assert not any(note.startswith("orders.asked: left out (dates") for note in graph.notes)
+    plain = build_network(
+        replace(dated, nodes={**dated.nodes, "orders": replace(node, features=("amount", "asked"))}),
+        {**tables, "orders": orders},
+    ).graph({})
+    assert torch.equal(graph.features["orders"], plain.features["orders"])
+
+
 def test_frozen_validation_and_training_are_as_stale_as_test(shop):
     description, tables = shop
     frozen = replace(description, moments=replace(description.moments, history="frozen"))

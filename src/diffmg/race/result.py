@@ -48,7 +48,7 @@ def choose(board: Board, field: Field) -> Chosen:
 
 
 def judged_on_folds(field: Field, complete: list[int]) -> bool:
-    """Whether the ensemble is chosen on folds; where each candidate gives but one model, it takes several candidates."""
+    """Whether the ensemble is chosen on folds; where a candidate gives but one model, several candidates are needed."""
     forward = field.folds is not None and field.folds.forward
     return len(complete) >= (FEWEST if forward else 1)
 

@@ -39,7 +39,7 @@ def build_network(
     network = Network(description, tables, values, rows, {}, {}, edges, (*notes, *read))
     if description.moments is None:
         return _with_features(network, encoders, None)
-    timing = Timing.of(network, keep_empty=encoders is not None)
+    timing = Timing.of(network, fitted=encoders is not None)
     return _with_features(timing.network, encoders, timing)
 
 
@@ -73,7 +73,7 @@ def _with_features(network: Network, encoders: Encoders | None, timing: Timing |
         if matrix is not None:
             features[node_type] = matrix
         fitted[node_type] = encoder
-        notes += encoder.notes(table, node_type)
+        notes += encoder.notes(table, node_type) if timing is None else timing.notes(encoder, table, node_type)
     return replace(network, features=features, encoders=fitted, notes=(*notes, *network.notes))
 
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from diffmg.core import DiffmgError, Relation
 from diffmg.tables.clock import Clock
 from diffmg.tables.columns._base import finite, is_number
+from diffmg.tables.encoding import FeatureEncoder, is_code
 from diffmg.tables.history import History, Timed
 from diffmg.tables.keys import Keys, in_one_type
 from diffmg.tables.network import Edges, Ints, Network
-from diffmg.tables.times import period
+from diffmg.tables.times import is_time, period, row_times
 from diffmg.tables.totals import totals
 from diffmg.tables.windows import WindowTable
 from diffmg.tasks.node_task import LabelTimes
@@ -36,17 +37,23 @@ class Timing:
     clock: Clock
     columns: Mapping[str, pa.ChunkedArray]
     """Further columns of the predictions: counts, recency, means and sums of their whole history."""
+    later: Mapping[str, tuple[str, ...]]
+    """By type, columns of dates that lie after the time of their row: they were filled in later, and are not used."""
 
     @classmethod
-    def of(cls, network: Network, *, keep_empty: bool = False) -> Timing:
-        """Of a network whose description has [moments]; relations without an edge are left out, or kept."""
+    def of(cls, network: Network, *, fitted: bool = False) -> Timing:
+        """Of a network whose description has [moments].
+
+        For a model that is `fitted` already, nothing is decided anew: relations without an edge stay, and its encoders
+        know which columns they use.
+        """
         clock = Clock.of(network)
-        edges = _forward(network, clock, keep_empty=keep_empty)
+        edges = _forward(network, clock, keep_empty=fitted)
         histories = {ends: _history(network, clock, ends) for ends in _ends(network)}
         for name, window in network.description.windows.items():
             history, hearing = histories[window.source, window.target]
             found = history.edges(hearing, window.window)
-            if found.shape[1] or keep_empty:
+            if found.shape[1] or fitted:
                 relation = Relation(window.source[0], window.name or name, window.target[0])
                 edges[name] = Edges(relation, found, None, np.arange(found.shape[1]))
         columns: dict[str, pa.ChunkedArray] = {}
@@ -64,16 +71,30 @@ class Timing:
         horizon = network.description.moments.horizon if network.description.moments else None
         when = LabelTimes(clock.made, period(horizon) if horizon else 0)
         dated = replace(network, timed=frozenset(clock.times), when=when, parts=clock.parts)
-        timed = replace(dated, found=edges, notes=tuple(notes))
-        return cls(timed, clock, columns)
+        dated_types = () if fitted else [t for t in clock.times if t != clock.target]
+        later = {t: _filled_in_later(network, t, clock) for t in dated_types}
+        told = [f"{t}.{c}: left out (dates after the time of their row)" for t, cs in later.items() for c in cs]
+        return cls(replace(dated, found=edges, notes=(*notes, *told)), clock, columns, later)
 
     def prepared(self, node_type: str, table: pa.Table, fitting: pa.Array) -> tuple[pa.Table, pa.Array]:
         """The table of a type with its further columns, and the rows that encoders may be fitted to."""
         if node_type == self.clock.target:
             for name, values in self.columns.items():
                 table = table.append_column(name, values)
+        for name in self.later.get(node_type, ()):
+            table = table.set_column(table.column_names.index(name), name, pa.nulls(table.num_rows))
         early = self.clock.known_early(node_type)
         return table, fitting if early is None else fitting.filter(pa.array(early[fitting.to_numpy()]))
+
+    def notes(self, encoder: FeatureEncoder, table: pa.Table, node_type: str) -> list[str]:
+        """How each column is encoded; totals are told together."""
+        notes = encoder.notes(table, node_type)
+        if node_type != self.clock.target:
+            return notes
+        own = [note for note in notes if not any(note.startswith(f"{node_type}.{name}: ") for name in self.columns)]
+        histories = list(dict.fromkeys(name.rpartition(": ")[0] for name in self.columns))
+        kinds = "count, days since the last, means and sums"
+        return [*own, f"{node_type}: {kinds} of {', '.join(histories)}, {len(self.columns)} columns"]
 
 
 def _forward(network: Network, clock: Clock, *, keep_empty: bool) -> dict[str, Edges]:
@@ -118,7 +139,7 @@ def _numbers(network: Network, node_type: str) -> dict[str, NDArray[np.float64]]
     found = {}
     for name in network.description.features_of(node_type, table.column_names):
         values = finite(network.node_column(node_type, name))
-        if is_number(values.type) or pa.types.is_boolean(values.type):
+        if (is_number(values.type) and not is_code(name, values)) or pa.types.is_boolean(values.type):
             plain = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
             found[name] = np.asarray(plain.cast(pa.float64(), safe=False).to_numpy())
     return found
@@ -127,6 +148,20 @@ def _numbers(network: Network, node_type: str) -> dict[str, NDArray[np.float64]]
 def _empty(windows: list[str]) -> str:
     shown = "; ".join(windows[:SHOWN]) + ("; ..." if len(windows) > SHOWN else "")
     return f"windows that hold no rows, left out: {len(windows)} ({shown})"
+
+
+def _filled_in_later(network: Network, node_type: str, clock: Clock) -> tuple[str, ...]:
+    """Columns of dates with a value after the time of its row, among rows known before the validation part."""
+    times, early = clock.times[node_type], clock.known_early(node_type)
+    columns = network.tables[str(network.description.nodes[node_type].table)].column_names
+    found = []
+    for name in network.description.features_of(node_type, columns):
+        values = network.node_column(node_type, name)
+        if is_time(values):
+            dates = row_times(values, f"{node_type}.{name}")
+            if ((dates > times) & early).any():
+                found.append(name)
+    return tuple(found)
 
 
 def _words(end: tuple[str, ...]) -> str:
