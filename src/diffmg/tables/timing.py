@@ -153,6 +153,7 @@ def _empty(windows: list[str]) -> str:
 def _filled_in_later(network: Network, node_type: str, clock: Clock) -> tuple[str, ...]:
     """Columns of dates with a value after the time of its row, among rows known before the validation part."""
     times, early = clock.times[node_type], clock.known_early(node_type)
+    assert early is not None, "only types with a time are asked"
     columns = network.tables[str(network.description.nodes[node_type].table)].column_names
     found = []
     for name in network.description.features_of(node_type, columns):
