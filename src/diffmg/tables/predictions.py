@@ -17,7 +17,7 @@ from diffmg.tables.connecting import connected
 from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of, short_name, with_rows
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.reading import is_file_name, read_table
-from diffmg.tables.rows import Tables, read_query
+from diffmg.tables.rows import Tables, read_query, split_name
 from diffmg.tables.time_columns import time_columns
 from diffmg.tables.times import is_time, row_times
 from diffmg.tables.times import moments as moments_of
@@ -83,13 +83,17 @@ class Roles:
     def of(cls, given: Predictions, table: pa.Table, tables: Tables) -> Roles:
         """Those that are given, the others by name and type."""
         columns = table.column_names
-        for name in filter(None, (given.entity, given.time, given.label, given.split)):
+        place = split_name(given.entity, tables) if given.entity else None
+        own = place[1] if place and given.entity not in columns else given.entity
+        for name in filter(None, (own, given.time, given.label, given.split)):
             if name not in columns:
                 raise unknown("column of the predictions:", name, columns)
         split = given.split or next((c for c in columns if c.lower() == "split"), None)
-        dates = [c for c in columns if c not in (split, given.label, given.entity) and is_time(table.column(c))]
-        time = given.time or _only(dates, "a date", "the moment", "--time", columns)
-        entity, entity_table = _entity(given, [c for c in columns if c not in (split, time, given.label)], tables)
+        dates = [c for c in columns if c not in (split, given.label, own) and is_time(table.column(c))]
+        time = given.time or _only(dates, "a date", "the moment", "--by time=COLUMN", columns)
+        entity, entity_table = _entity(
+            given.entity, [c for c in columns if c not in (split, time, given.label)], tables
+        )
         rest = [c for c in columns if c not in (split, time, entity)]
         label = given.label or _only(rest, "a label", "the label", "--label", columns)
         return cls(entity, entity_table, time, label, split)
@@ -128,17 +132,35 @@ def _staleness(connection: Connection, times: Mapping[str, str], made: pa.Chunke
     return "frozen" if ends and max(ends) < moments_of(made, "the predictions").max() else "fresh"
 
 
-def _entity(given: Predictions, columns: Sequence[str], tables: Tables) -> tuple[str, str]:
-    """The column with the entity, and the table it refers to by its name."""
-    keys = {c: t for t in tables.values() for key in t.foreign for c, t in ((key.columns[-1], tables[key.table]),)}
-    keys |= {t.primary[0]: t for t in tables.values() if len(t.primary) == 1}
-    wanted = [given.entity] if given.entity else [c for c in columns if c in keys]
-    if len(wanted) == 1 and wanted[0] in keys:
-        return wanted[0], keys[wanted[0]].name
-    raise DiffmgError(
-        "predictions name their entity by a column called as the key of its table, "
-        f"but got {wanted or list(columns)}; keys: {', '.join(sorted(keys))}; name it with --entity"
-    )
+def entity_keys(tables: Tables) -> dict[str, set[str]]:
+    """For each name of a key, the tables whose rows it may mean: by foreign keys, and by primary keys."""
+    found: dict[str, set[str]] = {}
+    for table in tables.values():
+        for key in table.foreign:
+            found.setdefault(key.columns[-1], set()).add(key.table)
+        if len(table.primary) == 1 and all(key.columns != table.primary for key in table.foreign):
+            found.setdefault(table.primary[0], set()).add(table.name)
+    return found
+
+
+def _entity(given: str | None, columns: Sequence[str], tables: Tables) -> tuple[str, str]:
+    """The column with the entity, and the table it refers to: by its name, or as TABLE.COLUMN."""
+    keys = entity_keys(tables)
+    if given is not None and given not in columns and (place := split_name(given, tables)):
+        return place[1], place[0]
+    wanted = [given] if given else [c for c in columns if c in keys]
+    if len(wanted) != 1 or wanted[0] not in keys:
+        raise DiffmgError(
+            "predictions name their entity by a column called as the key of its table, "
+            f"but got {wanted or list(columns)}; keys: {', '.join(sorted(keys))}; name it with --by entity=TABLE.COLUMN"
+        )
+    if len(keys[wanted[0]]) > 1:
+        some = sorted(keys[wanted[0]])
+        raise DiffmgError(
+            f"predictions name their entity by the key of one table, but got {wanted[0]!r}, a key of "
+            f"{', '.join(some)}; say which: --by entity={some[0]}.{wanted[0]}"
+        )
+    return wanted[0], min(keys[wanted[0]])
 
 
 def _timed(
