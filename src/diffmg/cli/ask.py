@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,6 +35,8 @@ Held = Annotated[int | None, common.option("--held", help=HELD, show_default="a 
 EVERYONE = "Ask of undated entities before they are seen in the question's tables, too."
 Everyone = Annotated[bool, typer.Option("--all", help=EVERYONE, show_default="no")]
 TIME = "Time column of a table of the question; may be repeated."
+STATIC = "A table whose rows were known from the beginning, whatever their dates; may be repeated."
+Static = Annotated[list[str] | None, common.option("--static", metavar="TABLE", help=STATIC)]
 Times = Annotated[
     list[str] | None, common.option("--time", metavar="TABLE.COLUMN", help=TIME, show_default="recognised")
 ]
@@ -52,6 +54,7 @@ def ask(
     held: Held = None,
     everyone: Everyone = False,
     time: Times = None,
+    static: Static = None,
 ) -> None:
     """Ask what will be: write a table of predictions (entity, moment, label, split) for `fit --task`."""
     from diffmg.core import Source
@@ -61,18 +64,21 @@ def ask(
     if not Source(data).is_database:
         raise DiffmgError(f"a question is asked of a database, but got {data!r}; give a file of SQLite or DuckDB")
     write = _writer(out)
-    found = answered(data, Ask(predict, of, within, every, since, until, held, everyone, tuple(time or ())))
+    found = answered(
+        data, Ask(predict, of, within, every, since, until, held, everyone, tuple(time or ()), tuple(static or ()))
+    )
     write(found.table)
     for note in found.notes:
         say(note)
     console.print(_summary(found.table))
-    say(f"written to {out}; fit it with:\n{fit_command(data, out, found)}")
+    say(f"written to {out}; fit it with:\n{fit_command(data, out, found, static or ())}")
 
 
-def fit_command(data: str, out: Path, asked: Asked) -> str:
+def fit_command(data: str, out: Path, asked: Asked, static: Sequence[str]) -> str:
     """The command that fits the table."""
     _, moment, label, split = asked.table.column_names
     given = {"entity": asked.entity, "time": moment, "split": split, "horizon": asked.horizon, "kind": asked.kind}
+    given |= {"static": ",".join(static)} if static else {}
     by = [word for name, value in given.items() for word in ("--by", f"{name}={value}")]
     return shlex.join(["diffmg", "fit", data, "--task", str(out), "--label", label, *by])
 

@@ -50,6 +50,8 @@ class Ask(Checked):
     """Whether undated entities are asked of before they are seen in the tables of the question."""
     times: tuple[str, ...] = ()
     """Time columns, as TABLE.COLUMN, where others than the recognised ones are meant."""
+    static: tuple[str, ...] = ()
+    """Tables whose rows were known from the beginning, whatever their dates."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,7 +182,12 @@ class _Data:
 def _times(connection: Connection, asked: Ask, question: Expression, tables: Tables) -> dict[str, str]:
     """The time column of each table of the question: the recognised one, or the one that is named."""
     names = {asked.of, *(one.table for one in aggregates(question))}
-    found = time_columns(connection, {name: table for name, table in tables.items() if name in names})
+    for name in asked.static:
+        if name not in names:
+            raise unknown("table of --static:", name, names)
+    named = [text.partition(".")[0] for text in asked.times]
+    own = {name: table for name, table in tables.items() if name in names}
+    found = time_columns(connection, own, (*asked.static, *named))
     for text in asked.times:
         place = split_name(text, tables)
         if place is None or place[0] not in names:

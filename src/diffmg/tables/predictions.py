@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from diffmg.core import TASKS, DiffmgError, Predictions, unknown
+from diffmg.core.arrow import decoded
 from diffmg.core.codec import from_plain
 from diffmg.tables.catalogue import read_catalogue
 from diffmg.tables.connecting import connected
@@ -38,15 +40,18 @@ def describe_predictions(address: str, given: Predictions) -> Description:
     """The tables of a database as a timed network, and a task of predictions on it.
 
     The columns of entity, moment, label and split are recognised by name and type where they are not given. Tables with
-    a column of dates are timed, and so are undated tables that refer to them; all others are static.
+    a column of dates are timed, and so are undated tables that refer to them; all others are static. A table with the
+    columns of the predictions holds their labels, which are not known at their moments, so it is left out.
     """
     with connected(address) as connection:
         tables = read_catalogue(connection)
         table = read_predictions(connection, given.table, tables)
         tables.pop(given.table, None)
         roles = Roles.of(given, table, tables)
+        tables = {n: t for n, t in tables.items() if not {roles.entity, roles.time, roles.label} <= {*t.columns}}
         tables = linked_to(roles.entity_table, with_rows(connection, tables, {}))
-        times = time_columns(connection, tables)
+        times = time_columns(connection, tables, _static(given.static, tables))
+        _check_timed(times, tables)
         history = given.history or _staleness(connection, times, table.column(roles.time))
     name = PREDICTIONS
     while name in tables:
@@ -89,13 +94,21 @@ class Roles:
             if name not in columns:
                 raise unknown("column of the predictions:", name, columns)
         split = given.split or next((c for c in columns if c.lower() == "split"), None)
-        dates = [c for c in columns if c not in (split, given.label, own) and is_time(table.column(c))]
+        able = [c for c in columns if c not in (split, given.label, own)]
+        dates = [c for c in able if is_time(table.column(c))]
+        if not (dates or given.time):
+            _check_no_odd_dates(table, able)
         time = given.time or _only(dates, "a date", "the moment", "--by time=COLUMN", columns)
         entity, entity_table = _entity(
             given.entity, [c for c in columns if c not in (split, time, given.label)], tables
         )
         rest = [c for c in columns if c not in (split, time, entity)]
         label = given.label or _only(rest, "a label", "the label", "--label", columns)
+        if split is not None and (given.validation or given.test):
+            raise DiffmgError(
+                f"predictions are split by a column or by two dates, but got the column {split!r} and validation="
+                f"{given.validation!r}, test={given.test!r}; leave out the dates, or SELECT the other columns"
+            )
         return cls(entity, entity_table, time, label, split)
 
     def task(self, name: str, table: pa.Table, given: Predictions) -> Any:
@@ -110,6 +123,13 @@ class Roles:
 
 def read_predictions(connection: Connection, name: str, tables: Tables) -> pa.Table:
     """The table of predictions: a file, a table of the database, or a SELECT."""
+    found = _read(connection, name, tables)
+    if not found.num_rows:
+        raise DiffmgError(f"a table of predictions must have rows, but got none from {name!r}")
+    return found
+
+
+def _read(connection: Connection, name: str, tables: Tables) -> pa.Table:
     if name in tables:
         quoted = connection.dialect.identifier_preparer.quote(name)
         return read_query(connection, f"SELECT * FROM {quoted}")
@@ -121,6 +141,31 @@ def read_predictions(connection: Connection, name: str, tables: Tables) -> pa.Ta
         "predictions are a file (.csv, .tsv, .parquet), a table of the database, or a SELECT, "
         f"but got {name!r}; tables: {', '.join(tables)}"
     )
+
+
+def _static(given: str | None, tables: Tables) -> list[str]:
+    """The tables that are said to be known from the beginning."""
+    names = [name.strip() for name in given.split(",")] if given else []
+    for name in names:
+        if name not in tables:
+            raise unknown("table of --by static:", name, tables)
+    return names
+
+
+def _check_timed(times: Mapping[str, str], tables: Tables) -> None:
+    if not times:
+        raise DiffmgError(
+            "predictions at moments need tables with a column of dates, from which rows are known, but got none in "
+            f"{', '.join(tables)}; without times, name what to predict with --target TABLE.COLUMN"
+        )
+
+
+def _check_no_odd_dates(table: pa.Table, columns: Sequence[str]) -> None:
+    """Say what is wrong with texts that begin like dates."""
+    for name in columns:
+        values = decoded(table.column(name))
+        if pa.types.is_string(values.type) and pc.any(pc.match_substring_regex(values, r"^\s*\d{4}-\d\d-\d\d")).as_py():
+            moments_of(values, f"column {name!r} of the predictions")
 
 
 def _staleness(connection: Connection, times: Mapping[str, str], made: pa.ChunkedArray) -> Staleness:
@@ -152,7 +197,7 @@ def _entity(given: str | None, columns: Sequence[str], tables: Tables) -> tuple[
     if len(wanted) != 1 or wanted[0] not in keys:
         raise DiffmgError(
             "predictions name their entity by a column called as the key of its table, "
-            f"but got {wanted or list(columns)}; keys: {', '.join(sorted(keys))}; name it with --by entity=TABLE.COLUMN"
+            f"but got {wanted or 'none'}; keys: {', '.join(sorted(keys))}; name it with --by entity=TABLE.COLUMN"
         )
     if len(keys[wanted[0]]) > 1:
         some = sorted(keys[wanted[0]])
