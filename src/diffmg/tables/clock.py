@@ -103,7 +103,7 @@ def _parts(network: Network, given: Moments, made: Ints) -> Parts:
     if given.validation is None or given.test is None:
         raise DiffmgError(
             f"a timed task is split by a column or by two dates, but got neither for {given.target!r}; give "
-            "`validation` and `test`, the first moments of these parts, in [moments], or --by validation=DATE --by test=DATE"
+            "`validation` and `test`, their first moments, in [moments], or --by validation=DATE --by test=DATE"
         )
     return parts_by_date(made, given.validation, given.test)
 
