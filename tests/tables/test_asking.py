@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diffmg.core import DiffmgError
-from diffmg.tables.asking import Ask, ask
+from diffmg.tables.answering import Ask
+from diffmg.tables.asking import ask
 
 SCHEMA = """
 CREATE TABLE people (id INTEGER PRIMARY KEY {});

@@ -58,7 +58,7 @@ def ask(
 ) -> None:
     """Ask what will be: write a table of predictions (entity, moment, label, split) for `fit --task`."""
     from diffmg.core import Source
-    from diffmg.tables.asking import Ask
+    from diffmg.tables.answering import Ask
     from diffmg.tables.asking import ask as answered
 
     if not Source(data).is_database:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diffmg.core import DiffmgError
-from diffmg.tables.question import Aggregate, Comparison, Formula, Junction, aggregates, is_yes_no, parse_question
+from diffmg.tables.parsing import parse_question
+from diffmg.tables.question import Aggregate, Comparison, Formula, Junction, aggregates, is_yes_no
 
 ORDERS = Aggregate("count", "orders")
 EITHER = Junction("or", (Comparison("b", "==", "it's"), Comparison("c", "!=", 2.0)))
