@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from run_files import Answer, diffmg
+from run_files import Answer, diffmg, refused
 from timed_shop import write_shop
 
 pytest.importorskip("sqlalchemy")
@@ -215,3 +215,18 @@ def test_the_table_that_a_query_reads_is_no_history(shop: Path) -> None:
     answer = diffmg("describe", shop, "--task", "SELECT * FROM churn", "--label", "gone")
     assert answer.code == 0, answer.err
     assert "churn" not in answer.out.replace("SELECT * FROM churn", "")
+
+
+def test_predictions_are_for_databases(shop: Path, tmp_path: Path) -> None:
+    diffmg("describe", shop, "--task", "churn", "--label", "gone", "--out", tmp_path / "net.toml")
+    for data in (tmp_path / "net.toml", "academic:120"):
+        words = f"a table of predictions is for a database, but got 'churn' for '{data}'; leave out --task"
+        assert words in refused("fit", data, "--task", "churn", "--label", "gone", "--out", tmp_path / "run")
+
+
+def test_a_table_with_columns_of_the_same_names_is_history(shop: Path, tmp_path: Path) -> None:
+    changes = ["ALTER TABLE visits ADD COLUMN gone INTEGER", "UPDATE visits SET gone = visit_id % 2"]
+    with changed(shop, tmp_path, changes) as path:
+        answer = diffmg("describe", path, "--task", "churn", "--label", "gone")
+    assert answer.code == 0, answer.err
+    assert "visits" in answer.out

@@ -37,7 +37,7 @@ def describe(
     description = make_description(common.source(data, target, as_of, None, predictions=asked))
     show_description(description)
     if out is not None:
-        folder = Path() if asked is not None or not data.endswith(".toml") else Path(data).parent
+        folder = Path(data).parent if data.endswith(".toml") else Path()
         write_description(out, moved(description, folder, out.parent))
         say(f"written to {out}")
 

@@ -15,6 +15,7 @@ from diffmg.tables.catalogue import read_catalogue
 from diffmg.tables.connecting import connected
 from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of, short_name, with_rows
 from diffmg.tables.description import Description, NodeTable, RelationTable
+from diffmg.tables.own_rows import holds_predictions
 from diffmg.tables.reading import is_file_name, read_table
 from diffmg.tables.roles import Roles
 from diffmg.tables.rows import Tables, read_query
@@ -38,15 +39,15 @@ def describe_predictions(address: str, given: Predictions) -> Description:
     """The tables of a database as a timed network, and a task of predictions on it.
 
     The columns of entity, moment, label and split are recognised by name and type where they are not given. Tables with
-    a column of dates are timed, and so are undated tables that refer to them; all others are static. A table with the
-    columns of the predictions holds their labels, which are not known at their moments, so it is left out.
+    a column of dates are timed, and so are undated tables that refer to them; all others are static. A table that
+    holds the predictions is left out, since their labels are not known at their moments.
     """
     with connected(address) as connection:
         tables = read_catalogue(connection)
         table = read_predictions(connection, given.table, tables)
         tables.pop(given.table, None)
         roles = Roles.of(given, table, tables)
-        tables = {n: t for n, t in tables.items() if not {roles.entity, roles.time, roles.label} <= {*t.columns}}
+        tables = {n: t for n, t in tables.items() if not holds_predictions(connection, t, table, roles)}
         tables = linked_to(roles.entity_table, with_rows(connection, tables, {}))
         times = time_columns(connection, tables, _static(given.static, tables))
         _check_timed(times, tables)
