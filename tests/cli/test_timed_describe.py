@@ -110,3 +110,54 @@ def test_a_fit_shows_edges_of_few_lines(tmp_path: Path, monkeypatch: pytest.Monk
     assert table.count("│") == 3 * 6
     assert re.search(r"and \d+ others with [\d,]+ edges", answer.out)
     assert MOST_LINES == 40
+
+
+EDITS = [
+    (
+        'time = "ordered_at"',
+        'time = "orderd_at"',
+        "unknown column of table 'orders': 'orderd_at'; did you mean 'ordered_at'?",
+    ),
+    (
+        'time = "ordered_at"',
+        'time = "amount"',
+        "times must be dates, moments or text such as 2024-01-31, but got double in orders",
+    ),
+    ('time_of = "order"', 'time_of = "ordr"', "unknown relation of the task: 'ordr'; did you mean 'order'?"),
+    (
+        "last = 20",
+        'within = "20 days"',
+        "a period is a number and one of s, min, h, d, w, such as 30d, but got '20 days'",
+    ),
+    ("last = 20", "", "a window has `last` or `within`, but got neither"),
+    ('column = "date"', 'column = "dat"', "unknown column of table 'churn': 'dat'"),
+    (
+        'column = "date"',
+        'column = "date"\nvalidation = "2024-01-20"\ntest = "2024-01-28"',
+        "by a column or by two dates",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "words"), EDITS)
+def test_edits_that_went_wrong(tmp_path: Path, old: str, new: str, words: str) -> None:
+    path = tmp_path / "net.toml"
+    diffmg("describe", write_shop(tmp_path / "shop.db", 0), "--task", "churn", "--label", "gone", "--out", path)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    answer = diffmg("fit", path, "--method", "features", "--out", tmp_path / "run")
+    assert (answer.code, (tmp_path / "run").exists()) == (2, False), answer.err
+    assert words in answer.err
+
+
+def test_moments_need_rows_with_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "net.toml"
+    diffmg("describe", write_shop(tmp_path / "shop.db", 0), "--task", "churn", "--label", "gone", "--out", path)
+    text = re.sub(r"^time(_of)? = .*\n|^\[windows.*\n(.+\n)*", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    path.write_text(text, encoding="utf-8")
+    answer = diffmg("fit", path, "--out", tmp_path / "run")
+    assert (
+        "whose rows have a time, but got none; name a column of dates with `time` in one of [nodes.customers]"
+        in answer.err
+    )
