@@ -142,7 +142,10 @@ CONTENT = [
     (f"UPDATE churn SET date={NOON}", "must all have a time zone or none of them, but got both in column 'date'"),
     ("UPDATE churn SET gone=1", "the label column 'gone' must have two or more classes, but got [1] in 120 rows"),
     ("UPDATE churn SET gone=1 WHERE split='train'", "each with a training node, but got 2 classes and none for [0]"),
-    ("UPDATE churn SET gone=NULL WHERE customer_id=5", "must have a label, but got none for 2 nodes, such as numbers"),
+    (
+        "UPDATE churn SET gone=NULL WHERE customer_id=5",
+        "node of train must have a label, but got none for [90, 91]; leave",
+    ),
     (f"UPDATE visits SET {NOON.replace('date|', 'date=date|', 1)}", "in visits.date; convert it, or say"),
     (
         "UPDATE visits SET date='soon' WHERE visit_id=3",

@@ -43,8 +43,8 @@ def check_parts(target: str, known: NDArray[np.bool_], parts: Mapping[Part, NDAr
         bad = index[~known[index]]
         if len(bad):
             raise DiffmgError(
-                f"every {target!r} node of {part} must have a label, but got none for {len(bad)} nodes, such as "
-                f"numbers {bad[:3].tolist()}; leave their split empty, or leave them out"
+                f"every {target!r} node of {part} must have a label, but got none for {bad[:3].tolist()}; "
+                "leave their split empty, or leave them out"
             )
     pairs: tuple[tuple[Part, Part], ...] = (("train", "val"), ("train", "test"), ("val", "test"))
     for a, b in pairs:
