@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from diffmg import __version__
-from diffmg.cli import datasets, demo, describe, export, fit, listing, memory, resume, show, use
+from diffmg.cli import ask, datasets, demo, describe, export, fit, listing, memory, resume, show, use
 from diffmg.cli.common import errors, say
 from diffmg.core import DiffmgError, MissingDataError
 
@@ -20,7 +20,16 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo.demo, fit.fit, resume.resume, resume.repeat, describe.describe, memory.plan, export.export):
+for command in (
+    demo.demo,
+    fit.fit,
+    resume.resume,
+    resume.repeat,
+    ask.ask,
+    describe.describe,
+    memory.plan,
+    export.export,
+):
     app.command()(command)
 for query in (use.score, use.predict, use.recommend, show.show, show.report, datasets.datasets):
     app.command()(query)

@@ -38,7 +38,7 @@ TASK = "A table of predictions (entity, moment, label): a file, a table of the d
 TaskTable = Annotated[str | None, option("--task", metavar="TABLE", help=TASK)]
 Label = Annotated[str | None, option("--label", help="Its column to predict.", show_default="the only one left")]
 Metric = Annotated[str | None, option("--metric", help="The score that chooses.", show_default="by the label")]
-BY = "What else to know of --task: entity, time, split (columns), validation, test (dates), history, horizon, kind."
+BY = "More on --task: entity, time, split (columns), validation, test (dates), history, horizon, static, kind."
 By = Annotated[list[str] | None, option("--by", metavar=PAIR, help=BY)]
 OnUnknown = Annotated[str | None, option("--on-unknown", help="Unknown ids: error or drop.", show_default="error")]
 DataRoot = Annotated[Path | None, option("--data-root", help="Where files lie; else DIFFMG_DATA, then a cache.")]
@@ -94,6 +94,8 @@ def predictions(table: str | None, roles: Iterable[str] | None, **columns: str |
         if given:
             raise DiffmgError(f"{', '.join(given)} are for a table of predictions, but got no --task")
         return None
+    if "table" in given:
+        raise DiffmgError(f"the table of predictions is given by --task, but got --by table={given['table']!r}")
     check_names(given, Predictions, "option of --by:")
     return Predictions(table, **given)  # type: ignore[arg-type]  # checked there
 

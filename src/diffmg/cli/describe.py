@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from diffmg.cli import common
 from diffmg.cli.common import console, say
+from diffmg.cli.timed import show_windows, times_of
 
 if TYPE_CHECKING:
     from diffmg.tables import Description
@@ -35,28 +37,52 @@ def describe(
     description = make_description(common.source(data, target, as_of, None, predictions=asked))
     show_description(description)
     if out is not None:
-        write_description(out, _relative_to(description, out.parent))
+        folder = Path(data).parent if data.endswith(".toml") else Path()
+        write_description(out, moved(description, folder, out.parent))
         say(f"written to {out}")
 
 
-def _relative_to(description: Description, folder: Path) -> Description:
-    """The description with its database path relative to the output folder."""
+def moved(description: Description, folder: Path, out: Path) -> Description:
+    """The description with paths relative to another folder: of its database, and of its files."""
+    from diffmg.tables.reading import is_file_name
+
+    def path(name: str) -> str:
+        return os.path.relpath(folder / name, out)
+
+    files = {t: path(t) for t in description.tables if is_file_name(t)}
+    nodes = {n: replace(node, table=files.get(node.table or "", node.table)) for n, node in description.nodes.items()}
+    relations = {n: replace(r, table=files.get(r.table, r.table)) for n, r in description.relations.items()}
     address = description.database
-    if address is None or "://" in address:
-        return description
-    return replace(description, database=os.path.relpath(address, folder))
+    return replace(
+        description,
+        nodes=nodes,
+        relations=relations,
+        as_of={_renamed(name, files): time for name, time in description.as_of.items()},
+        database=address if address is None or "://" in address else path(address),
+    )
+
+
+def _renamed(column: str, files: Mapping[str, str]) -> str:
+    """A column FILE.COLUMN with the new path of its file."""
+    for old, new in files.items():
+        if column.startswith(f"{old}."):
+            return new + column.removeprefix(old)
+    return column
 
 
 def show_description(description: Description) -> None:
     """Print the node types, the relations and the task of a description."""
-    nodes = Table("node type", "table", "id", "features", title="node types", title_justify="left")
+    heads = ["node type", "table", "id", "features", *(["time"] if description.moments else [])]
+    nodes = Table(*heads, title="node types", title_justify="left")
     for name, node in description.nodes.items():
         features = "all other columns" if node.features is None else ", ".join(node.features) or "none"
-        nodes.add_row(name, node.table or "named by relations", ", ".join(node.id) or "first column", features)
+        ids = ", ".join(node.id) or "first column"
+        nodes.add_row(name, node.table or "named by relations", ids, features, *times_of(description, name))
     console.print(nodes)
     relations = Table("relation", "from", "to", "table", title="relations", title_justify="left")
     for name, relation in description.relations.items():
         relations.add_row(name, relation.source[0], relation.target[0], relation.table)
     console.print(relations)
+    show_windows(description)
     for line in ["no task"] if description.task is None else description.task.lines():
         say(line)

@@ -11,6 +11,7 @@ import typer
 from diffmg.cli import common
 from diffmg.cli.common import console, say
 from diffmg.cli.describe import show_description
+from diffmg.cli.timed import show_edges
 from diffmg.core import DiffmgError, Engine, Method, Plan, Source, read_metagraphs
 from diffmg.core.perfect import perfect_scores
 
@@ -130,11 +131,14 @@ def open_data(plan: Plan, data_root: Path | None) -> Problem:
     from diffmg.runs.guard import guarded
     from diffmg.runs.sources import describe, open_problem
 
-    if plan.source.is_database:
-        show_description(describe(plan.source))
+    description = describe(plan.source) if plan.source.is_described else None
+    if description is not None and plan.source.is_database:
+        show_description(description)
     problem = guarded(open_problem(plan.source, root=data_root))
     for note in problem.graph.notes:
         say(note, common.errors)
+    if description is not None:
+        show_edges(description, problem.graph)
     return problem
 
 

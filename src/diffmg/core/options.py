@@ -102,7 +102,7 @@ def spelled(hint: Any) -> str:
         return "one of " + ", ".join(map(repr, get_args(hint)))
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "nothing"}
     kinds = [plain for plain, _ in _alternatives(hint)]
-    return " or ".join(words.get(kind, str(kind)) for kind in kinds)
+    return " or ".join(spelled(kind) if get_origin(kind) is Literal else words.get(kind, str(kind)) for kind in kinds)
 
 
 def _alternatives(hint: Any) -> list[tuple[Any, Bounds | None]]:

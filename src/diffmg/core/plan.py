@@ -38,6 +38,8 @@ class Predictions(Checked):
     where it is not given, frozen if the data end before the predictions do."""
     horizon: str | None = None
     """How long after its moment a label is known."""
+    static: str | None = None
+    """Tables, with commas between them, whose rows were known from the beginning, whatever their dates."""
     kind: str | None = None
     """The kind of task, and the metric that chooses; by the label where they are not given."""
     metric: str | None = None
@@ -45,7 +47,7 @@ class Predictions(Checked):
     @property
     def query(self) -> str | None:
         """The SELECT, if it is one."""
-        return self.table if re.match(r"\s*(select|with)\s", self.table, re.IGNORECASE) else None
+        return self.table if re.match(r"\s*(select|with)\b", self.table, re.IGNORECASE) else None
 
     @property
     def name(self) -> str:

@@ -49,6 +49,8 @@ def describe(source: Source) -> Description:
 
     _check_no_password(source.name)
     if not source.is_database:
+        if source.predictions is not None:
+            raise _no_predictions(source)
         if source.target or source.as_of:
             given = {"target": source.target, "as_of": dict(source.as_of)}
             raise DiffmgError(f"a target and a time are for databases, but got {given} for {source.name!r}")
@@ -149,7 +151,16 @@ def _settings(source: Source, name: str, *, raced: bool) -> Settings:
     return Settings(**kind.default_settings) if published is None else Settings(**published.train)
 
 
+def _no_predictions(source: Source) -> DiffmgError:
+    return DiffmgError(
+        f"a table of predictions is for a database, but got {source.predictions and source.predictions.table!r} for "
+        f"{source.name!r}; leave out --task"
+    )
+
+
 def _check_plain(source: Source) -> None:
+    if source.predictions is not None:
+        raise _no_predictions(source)
     given = {"target": source.target, "as_of": dict(source.as_of), "on_unknown": source.on_unknown}
     odd = {name: value for name, value in given.items() if value}
     if odd:

@@ -111,7 +111,7 @@ def _ids(node_type: str, node: NodeTable, tables: Tables, description: Descripti
     if node.table is not None:
         table = tables[node.table]
         keys = Keys.read(table, node.id or table.column_names[:1], f"nodes {node_type!r}")
-        _check_unique(node_type, keys.values)
+        _check_unique(node_type, keys.values, description)
         return Keys(keys.values.combine_chunks(), keys.guessed)
     named = [
         Keys.read(tables[r.table], end[1:], f"relation {name!r}")
@@ -125,13 +125,20 @@ def _ids(node_type: str, node: NodeTable, tables: Tables, description: Descripti
     return Keys(pc.unique(pa.chunked_array(chunks).drop_null()), all(keys.guessed for keys in named))
 
 
-def _check_unique(node_type: str, values: pa.ChunkedArray) -> None:
+def _check_unique(node_type: str, values: pa.ChunkedArray, description: Description) -> None:
     if values.null_count:
-        raise DiffmgError(f"every {node_type!r} node needs an id, but got {values.null_count} rows without one")
+        raise DiffmgError(
+            f"every {node_type!r} node needs an id, but got {values.null_count} rows without one; leave them out"
+        )
     counts = pc.value_counts(values)
     double = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
     if len(double):
         some = double[:EXAMPLES].to_pylist()
+        if description.moments is not None and description.moments.target == node_type:
+            raise DiffmgError(
+                f"an entity has one prediction at a moment, but got {len(double)} of {node_type!r} more than once, "
+                f"such as {some}; leave out the others"
+            )
         raise DiffmgError(f"ids of {node_type!r} must be unique, but got {len(double)} more than once, such as {some}")
 
 

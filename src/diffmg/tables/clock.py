@@ -120,8 +120,8 @@ def _parts(network: Network, given: Moments, made: Ints) -> Parts:
         return split_numbers(network.node_column(given.target, split), f"the split column {split!r}")
     if given.validation is None or given.test is None:
         raise DiffmgError(
-            f"a timed task is split by a column or by two dates, but got neither for {given.target!r}; "
-            "give `validation` and `test` in [moments], the first moments of these parts"
+            f"a timed task is split by a column or by two dates, but got neither for {given.target!r}; give "
+            "`validation` and `test`, their first moments, in [moments], or --by validation=DATE --by test=DATE"
         )
     return parts_by_date(made, given.validation, given.test)
 
@@ -143,24 +143,30 @@ def _check_forward(made: Ints, parts: Parts, given: Moments) -> int:
     """The parts follow one another in time; labels of training rows are known when validation begins."""
     for earlier, later in (("train", "val"), ("val", "test")):
         if not len(parts[earlier]):  # type: ignore[index]
-            raise DiffmgError(f"a timed task needs predictions in train and in val, but got none in {earlier}")
+            raise _no_predictions(earlier, made)
         if len(parts[later]) and made[parts[earlier]].max() >= made[parts[later]].min():  # type: ignore[index]
             raise DiffmgError(
                 f"a timed split goes forward, but got predictions of {earlier} at {_day(made[parts[earlier]].max())} "  # type: ignore[index]
-                f"and of {later} at {_day(made[parts[later]].min())}; split by `validation` and `test` in [moments]"  # type: ignore[index]
+                f"and of {later} at {_day(made[parts[later]].min())}; mend the column, or split by dates"  # type: ignore[index]
             )
     if not len(parts["val"]):
-        raise DiffmgError(
-            f"a timed task needs predictions in train and in val, but got none in val of {given.target!r}"
-        )
+        raise _no_predictions("val", made)
     boundary = int(made[parts["val"]].min())
     late = made[parts["train"]] + (period(given.horizon) if given.horizon else 0) > boundary
     if late.any():
         raise DiffmgError(
             f"a label of train must be known when validation begins ({_day(boundary)}), but got {int(late.sum())} "
-            f"predictions whose label is known {given.horizon} after a later moment than that; leave them out of train"
+            f"predictions whose label is known later, {given.horizon} after their moment; leave them out of train, or "
+            "begin validation later"
         )
     return boundary
+
+
+def _no_predictions(part: str, made: Ints) -> DiffmgError:
+    return DiffmgError(
+        f"a timed task needs predictions in train and in val, but got none in {part} of {len(made)} from "
+        f"{_day(made.min())} to {_day(made.max())}; look at the split column, or at the dates of the split"
+    )
 
 
 def _frozen(made: Ints, parts: Parts, draws: NDArray[np.float64]) -> Ints:

@@ -103,6 +103,13 @@ class Description(Checked):
                 )
             return
         self.table_of(self.moments.target)
+        if not timed:
+            raise DiffmgError(
+                f"[moments] is for a network whose rows have a time, but got none; name a column of dates with `time` "
+                f"in one of {', '.join(f'[nodes.{t}]' for t in self.nodes if t != self.moments.target)}"
+            )
+        if self.moments.validation is not None and getattr(self.task, "split", None) is not None:
+            raise DiffmgError("predictions are split by a column or by two dates, but got `split` and `validation`")
         if self.moments.target in timed:
             raise DiffmgError(f"predictions have a moment and no time, but got both for {self.moments.target!r}")
         for name, window in self.windows.items():

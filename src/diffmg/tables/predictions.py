@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from diffmg.core import TASKS, DiffmgError, Predictions, unknown
-from diffmg.core.codec import from_plain
+from diffmg.core import DiffmgError, Predictions, unknown
 from diffmg.tables.catalogue import read_catalogue
 from diffmg.tables.connecting import connected
 from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of, short_name, with_rows
 from diffmg.tables.description import Description, NodeTable, RelationTable
+from diffmg.tables.own_rows import holds_predictions
 from diffmg.tables.reading import is_file_name, read_table
+from diffmg.tables.roles import Roles
 from diffmg.tables.rows import Tables, read_query
 from diffmg.tables.time_columns import time_columns
-from diffmg.tables.times import is_time, row_times
 from diffmg.tables.times import moments as moments_of
+from diffmg.tables.times import row_times
 from diffmg.tables.windows import Moments, Staleness, WindowTable
 
 if TYPE_CHECKING:
@@ -38,15 +39,18 @@ def describe_predictions(address: str, given: Predictions) -> Description:
     """The tables of a database as a timed network, and a task of predictions on it.
 
     The columns of entity, moment, label and split are recognised by name and type where they are not given. Tables with
-    a column of dates are timed, and so are undated tables that refer to them; all others are static.
+    a column of dates are timed, and so are undated tables that refer to them; all others are static. A table that
+    holds the predictions is left out, since their labels are not known at their moments.
     """
     with connected(address) as connection:
         tables = read_catalogue(connection)
         table = read_predictions(connection, given.table, tables)
         tables.pop(given.table, None)
         roles = Roles.of(given, table, tables)
+        tables = {n: t for n, t in tables.items() if not holds_predictions(connection, t, table, roles)}
         tables = linked_to(roles.entity_table, with_rows(connection, tables, {}))
-        times = time_columns(connection, tables)
+        times = time_columns(connection, tables, _static(given.static, tables))
+        _check_timed(times, tables)
         history = given.history or _staleness(connection, times, table.column(roles.time))
     name = PREDICTIONS
     while name in tables:
@@ -76,43 +80,15 @@ def describe_predictions(address: str, given: Predictions) -> Description:
     )
 
 
-@dataclass(frozen=True)
-class Roles:
-    """Which column of a table of predictions is what."""
-
-    entity: str
-    entity_table: str
-    time: str
-    label: str
-    split: str | None
-
-    @classmethod
-    def of(cls, given: Predictions, table: pa.Table, tables: Tables) -> Roles:
-        """Those that are given, the others by name and type."""
-        columns = table.column_names
-        for name in filter(None, (given.entity, given.time, given.label, given.split)):
-            if name not in columns:
-                raise unknown("column of the predictions:", name, columns)
-        split = given.split or next((c for c in columns if c.lower() == "split"), None)
-        dates = [c for c in columns if c not in (split, given.label, given.entity) and is_time(table.column(c))]
-        time = given.time or _only(dates, "a date", "the moment", "--time", columns)
-        entity, entity_table = _entity(given, [c for c in columns if c not in (split, time, given.label)], tables)
-        rest = [c for c in columns if c not in (split, time, entity)]
-        label = given.label or _only(rest, "a label", "the label", "--label", columns)
-        return cls(entity, entity_table, time, label, split)
-
-    def task(self, name: str, table: pa.Table, given: Predictions) -> Any:
-        """Regression where the label is a number, else classification, of two classes by ROC AUC."""
-        values = table.column(self.label)
-        kind = given.kind or ("regression" if _is_number(values) else "classification")
-        two = kind == "classification" and len(values.drop_null().unique()) == 2
-        metric = given.metric or ("roc_auc" if two else None)
-        options = {"target": name, "label": [self.label], "split": self.split, "metric": metric}
-        return from_plain(TASKS.get(kind).spec, {k: v for k, v in options.items() if v is not None}, "the task")
-
-
 def read_predictions(connection: Connection, name: str, tables: Tables) -> pa.Table:
     """The table of predictions: a file, a table of the database, or a SELECT."""
+    found = _read(connection, name, tables)
+    if not found.num_rows:
+        raise DiffmgError(f"a table of predictions must have rows, but got none from {name!r}")
+    return found
+
+
+def _read(connection: Connection, name: str, tables: Tables) -> pa.Table:
     if name in tables:
         quoted = connection.dialect.identifier_preparer.quote(name)
         return read_query(connection, f"SELECT * FROM {quoted}")
@@ -126,6 +102,23 @@ def read_predictions(connection: Connection, name: str, tables: Tables) -> pa.Ta
     )
 
 
+def _static(given: str | None, tables: Tables) -> list[str]:
+    """The tables that are said to be known from the beginning."""
+    names = [name.strip() for name in given.split(",")] if given else []
+    for name in names:
+        if name not in tables:
+            raise unknown("table of --by static:", name, tables)
+    return names
+
+
+def _check_timed(times: Mapping[str, str], tables: Tables) -> None:
+    if not times:
+        raise DiffmgError(
+            "predictions at moments need tables with a column of dates, from which rows are known, but got none in "
+            f"{', '.join(tables)}; without times, name what to predict with --target TABLE.COLUMN"
+        )
+
+
 def _staleness(connection: Connection, times: Mapping[str, str], made: pa.ChunkedArray) -> Staleness:
     """Frozen where the data end before the last prediction is made."""
     quote, ends = connection.dialect.identifier_preparer.quote, []
@@ -133,19 +126,6 @@ def _staleness(connection: Connection, times: Mapping[str, str], made: pa.Chunke
         last = read_query(connection, f"SELECT max({quote(column)}) AS last FROM {quote(table)}")
         ends.append(int(row_times(last.column("last"), f"{table}.{column}")[0]))
     return "frozen" if ends and max(ends) < moments_of(made, "the predictions").max() else "fresh"
-
-
-def _entity(given: Predictions, columns: Sequence[str], tables: Tables) -> tuple[str, str]:
-    """The column with the entity, and the table it refers to by its name."""
-    keys = {c: t for t in tables.values() for key in t.foreign for c, t in ((key.columns[-1], tables[key.table]),)}
-    keys |= {t.primary[0]: t for t in tables.values() if len(t.primary) == 1}
-    wanted = [given.entity] if given.entity else [c for c in columns if c in keys]
-    if len(wanted) == 1 and wanted[0] in keys:
-        return wanted[0], keys[wanted[0]].name
-    raise DiffmgError(
-        "predictions name their entity by a column called as the key of its table, "
-        f"but got {wanted or list(columns)}; keys: {', '.join(sorted(keys))}; name it with --entity"
-    )
 
 
 def _timed(
@@ -193,23 +173,6 @@ def _named(
     windows += [(f"last {text} of the {key}", WindowTable(source, target, within=text)) for text in within]
     for name, window in windows:
         yield f"{table} to {target[0]}: {name}", replace(window, name=name)
-
-
-def _only(found: Sequence[str], what: str, role: str, option: str, columns: Sequence[str]) -> str:
-    if len(found) != 1:
-        raise DiffmgError(
-            f"{role} must be the one column with {what}, but got {list(found) or 'none'} "
-            f"of {', '.join(columns)}; name it with {option}"
-        )
-    return found[0]
-
-
-def _is_number(values: pa.ChunkedArray) -> bool:
-    """Whether a label is a number rather than a class: not whole, or with many values."""
-    kind = values.type
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return len(values.drop_null().unique()) > 2
-    return bool(pa.types.is_integer(kind) and len(values.drop_null().unique()) > 20)
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:

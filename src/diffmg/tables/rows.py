@@ -125,11 +125,20 @@ def read_query(connection: Connection, query: str) -> pa.Table:
 
     if not re.match(r"\s*(select|with)\b", query, re.IGNORECASE) or ";" in query.strip().rstrip(";"):
         raise DiffmgError(f"a query must be one SELECT, but got {query!r}")
-    statement = sa.text(query.strip().rstrip(";"))
+    try:
+        return _answer(connection, query.strip().rstrip(";"))
+    except (sa.exc.SQLAlchemyError, connection.dialect.loaded_dbapi.Error) as error:
+        said = " ".join(str(getattr(error, "orig", None) or error).split())
+        raise DiffmgError(f"a query must be a SELECT that the database answers, but got {query!r}: {said}") from error
+
+
+def _answer(connection: Connection, query: str) -> pa.Table:
+    import sqlalchemy as sa
+
     if connection.dialect.name == "duckdb":
-        found = connection.connection.driver_connection.sql(str(statement)).to_arrow_table()  # type: ignore[union-attr]
+        found = connection.connection.driver_connection.sql(query).to_arrow_table()  # type: ignore[union-attr]
         return pa.table([canonical(c, "any") for c in found.columns], names=found.column_names)
-    result = connection.execute(statement)
+    result = connection.execute(sa.text(query.replace(":", r"\:")))
     names, rows = list(result.keys()), result.fetchall()
     columns = zip(*rows, strict=True) if rows else ([] for _ in names)
     return pa.table([canonical(_joined([_array(list(c), "any")]), "any") for c in columns], names=names)

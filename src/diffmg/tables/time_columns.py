@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from diffmg.core import DiffmgError
 from diffmg.tables.catalogue import DatabaseTable
-from diffmg.tables.rows import Tables, read_rows, select_rows
-from diffmg.tables.times import is_time
+from diffmg.tables.dates import FORMS, is_iso, to_iso
+from diffmg.tables.rows import Tables, source_of
+from diffmg.tables.times import ZONE, is_time
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -22,18 +26,26 @@ LATER = re.compile(
 )
 """Dates that are often filled in after a row was written."""
 USUAL = re.compile(r"^(date|time|datetime|timestamp|ts|day|moment|when)$")
+CALLED = re.compile(r"^(ts|day|when)$|(date|time|timestamp|_at|_on|_ts)$")
+"""Names of columns with a number that may count days or seconds."""
+COUNTED = ((19_000_101, 21_001_231), *((1e8 * unit, 5e9 * unit) for unit in (1, 1e3, 1e6, 1e9)))
 WRITTEN = re.compile(
     r"creat|regist|insert|add|start|begin|open|order|post|sign|event|visit|made|issued|date|time|_at$|_on$"
 )
 
 
-def time_columns(connection: Connection, tables: Tables) -> dict[str, str]:
-    """For each table with dates, the column that says when its rows are known; other tables are static."""
+def time_columns(connection: Connection, tables: Tables, static: Collection[str] = ()) -> dict[str, str]:
+    """For each table with dates, the column that says when its rows are known; other tables are static.
+
+    Times that cannot be read are refused, unless a table is said to be `static`: its rows would be known too early.
+    """
     found = {}
     for name, table in tables.items():
-        column = time_column(_dates(connection, table, tables))
+        column = None if name in static else time_column(_dates(connection, table))
         if column is not None:
             found[name] = column
+        elif name not in static:
+            _check_static(connection, table)
     return found
 
 
@@ -52,12 +64,56 @@ def _rank(name: str) -> int:
     return 1 if WRITTEN.search(name) else 2
 
 
-def _dates(connection: Connection, table: DatabaseTable, tables: Tables) -> dict[str, bool]:
+def _dates(connection: Connection, table: DatabaseTable) -> dict[str, bool]:
     """Columns of dates and moments, and of text that is one in every row of a sample."""
-    typed = {c: True for c, kind in table.columns.items() if kind in ("date", "moment") and c not in table.keys}
-    texts = [c for c, kind in table.columns.items() if kind in ("text", "any") and c not in table.keys]
-    if not texts:
-        return typed
-    statement = select_rows(connection, table, texts, tables, {}).limit(SAMPLE)
-    sample = read_rows(connection, statement, texts, [table.columns[c] for c in texts])
-    return typed | {c: False for c in texts if is_time(sample.column(c))}
+    others = {c: kind for c, kind in table.columns.items() if c not in table.keys}
+    texts = [c for c, kind in others.items() if kind in ("text", "any") and _is_dated(_sample(connection, table, c))]
+    return {c: True for c, kind in others.items() if kind in ("date", "moment")} | dict.fromkeys(texts, False)
+
+
+def _is_dated(sample: Sequence[Any]) -> bool:
+    return all(isinstance(v, str) for v in sample) and is_time(pa.chunked_array([pa.array(sample, pa.string())]))
+
+
+def _sample(connection: Connection, table: DatabaseTable, column: str) -> Sequence[Any]:
+    """Some values of a column that are not missing."""
+    import sqlalchemy as sa
+
+    source = source_of(table)
+    values = sa.select(source.c[column]).where(source.c[column].is_not(None)).limit(SAMPLE)
+    return connection.execute(values).scalars().all()
+
+
+def _check_static(connection: Connection, table: DatabaseTable) -> None:
+    """No column of an undated table may look like dates: its rows would be known from the beginning."""
+    for column, kind in table.columns.items():
+        if column in table.keys or STATIC.search(column.lower()):
+            continue
+        sample, number = _sample(connection, table, column), kind in ("integer", "number")
+        odd = _odd_number(column, sample) if number else _odd_text(sample) if kind in ("text", "any") else None
+        if odd is not None:
+            raise DiffmgError(
+                f"times are columns of dates, or of text that is written 2024-01-31 or 2024-01-31T12:30, with a time "
+                f"zone in all rows or in none, but got {odd!r} in {table.name}.{column}; convert it, or say that the "
+                f"rows of {table.name} were known from the beginning: --by static={table.name}"
+            )
+
+
+def _odd_text(sample: Sequence[Any]) -> str | None:
+    """Of texts that are mostly dates, one that is not like the others, or any if all are of another form."""
+    texts = [text.strip() for text in sample if isinstance(text, str) and text.strip()]
+    known = [any(to_iso(form, text) for form in ("", *FORMS)) and len(text) >= len("1.1.2024") for text in texts]
+    if not texts or sum(known) * 2 < len(texts):
+        return None
+    strange = [t for t, k in zip(texts, known, strict=True) if not k]
+    other = [t for t in texts if not is_iso(t) or re.search(ZONE, t)]
+    return (strange or other or texts)[0]
+
+
+def _odd_number(column: str, sample: Sequence[Any]) -> float | None:
+    """Of numbers in a column called like a time, one if all are days such as 20240131, or seconds since 1970."""
+    numbers = [float(v) for v in sample if isinstance(v, int | float)]
+    if not numbers or not CALLED.search(column.lower()):
+        return None
+    low, high = min(numbers), max(numbers)
+    return sample[0] if any(start <= low and high <= end for start, end in COUNTED) else None

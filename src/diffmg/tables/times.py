@@ -34,7 +34,8 @@ def moments(values: pa.ChunkedArray, what: str) -> Ints:
     times, _ = _parsed(decoded(values), what)
     if (times == NEVER).any():
         raise DiffmgError(
-            f"every prediction needs a moment, but got {int((times == NEVER).sum())} rows without one in {what}"
+            f"every prediction needs a moment, but got {int((times == NEVER).sum())} rows without one in {what}; "
+            "leave them out"
         )
     return times
 
@@ -76,7 +77,9 @@ def _parsed(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.bool_]
     if pa.types.is_date(values.type) or pa.types.is_null(values.type):
         times = _microseconds(values.cast(pa.date32()).cast(MOMENT))
         return times, np.ones(len(times), bool)
-    raise DiffmgError(f"times must be dates, moments or text such as 2024-01-31, but got {values.type} in {what}")
+    raise DiffmgError(
+        f"times must be dates, moments or text such as 2024-01-31, but got {values.type} in {what}; convert them"
+    )
 
 
 def _from_text(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.bool_]]:

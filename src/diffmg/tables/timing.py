@@ -62,7 +62,8 @@ class Timing:
                 numbers = _numbers(network, ends[0][0])
                 columns |= totals(_words(ends[0]), history, hearing, clock.made, numbers)
         lost = [name for name in network.description.windows if name not in edges]
-        notes = [*network.notes, *([_empty(lost)] if lost else [])]
+        heard = [pair for ends, pair in histories.items() if ends[1][0] == clock.target]
+        notes = [*network.notes, *([_empty(lost)] if lost else []), *_without_history(heard, clock)]
         if not any(e.relation.target == clock.target for e in edges.values()):
             raise DiffmgError(
                 f"some rows must be dated before the predictions of {clock.target!r}, but got none; "
@@ -163,6 +164,24 @@ def _filled_in_later(network: Network, node_type: str, clock: Clock) -> tuple[st
             if ((dates > times) & early).any():
                 found.append(name)
     return tuple(found)
+
+
+def _without_history(heard: list[tuple[History, Timed]], clock: Clock) -> list[str]:
+    """A note on predictions before which nothing happened, by part; an error if nothing did before any."""
+    if not heard:
+        return []
+    seen = np.any(
+        [(history.ends(hearing) > history.starts(hearing)) & (hearing.key >= 0) for history, hearing in heard], axis=0
+    )
+    if not seen.any():
+        days = np.array([clock.made.min(), clock.made.max()], "datetime64[us]").astype("datetime64[D]")
+        raise DiffmgError(
+            f"some rows must be dated before the predictions of {clock.target!r} and share their key, but got none "
+            f"before any of their moments, {days[0]} to {days[1]}; compare these with the times of the tables"
+        )
+    empty = {part: int((~seen[index]).sum()) for part, index in clock.parts.items() if len(index)}
+    words = [f"{count} of {len(clock.parts[part])} of {part}" for part, count in empty.items() if count]
+    return [f"predictions without any dated row of their key before their moment: {', '.join(words)}"] if words else []
 
 
 def _words(end: tuple[str, ...]) -> str:

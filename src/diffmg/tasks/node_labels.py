@@ -42,7 +42,10 @@ def check_parts(target: str, known: NDArray[np.bool_], parts: Mapping[Part, NDAr
             raise DiffmgError(f"the split needs {target!r} nodes in train and in val, but got none in {part}")
         bad = index[~known[index]]
         if len(bad):
-            raise DiffmgError(f"every {target!r} node of {part} must have a label, but got none for {bad[:3].tolist()}")
+            raise DiffmgError(
+                f"every {target!r} node of {part} must have a label, but got none for {bad[:3].tolist()}; "
+                "leave their split empty, or leave them out"
+            )
     pairs: tuple[tuple[Part, Part], ...] = (("train", "val"), ("train", "test"), ("val", "test"))
     for a, b in pairs:
         both = np.intersect1d(parts[a], parts[b])
