@@ -1,7 +1,8 @@
-"""A shop's database with dates, for the guide `docs/churn.md`: who will not come back?
+"""A shop's database with dates: who will not come back?
 
 Customers order every week or two. Most of those whose last delivery was late never order again; that is two tables
-away from the customer, and no column says it. Run it with `python examples/churn.py shop.db`.
+away from the customer, and no column says it. `python examples/churn.py shop.db` writes it; README.md says how to ask,
+fit and predict.
 """
 
 from __future__ import annotations

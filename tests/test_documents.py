@@ -45,6 +45,7 @@ def commands() -> list[list[str]]:
 
 def test_the_readmes_commands_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "churn.py"))["write_database"](tmp_path / "shop.db", 60)
     found = commands()
     assert len(found) >= 10
     for words in found:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
 
+from diffmg.core import read_run
 from diffmg.tables import read_problem
 from run_files import diffmg
 
@@ -37,6 +39,22 @@ def test_the_example_finds_the_planted_path(capsys: pytest.CaptureFixture[str]) 
     score = re.search(r"macro_f1 on test: (0\.\d+|1\.0)", told)
     assert score is not None
     assert float(score[1]) > 0.7
+
+
+def test_who_will_leave_is_asked_and_predicted_as_the_readme_says(tmp_path: Path, monkeypatch) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^diffmg ((?:ask|fit|predict) .*(?:churn).*)$", readme, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["ask", "fit", "predict"]
+    runpy.run_path(str(ROOT / "examples" / "churn.py"))["write_database"](tmp_path / "shop.db", 150)
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        more = ["--budget", "6", "-s", "max_epochs=40"] if command.startswith("fit") else []
+        answer = diffmg(*shlex.split(command), *more)
+        assert answer.code == 0, answer.err
+    assert read_run(tmp_path / "runs/churn").scores("test")["roc_auc"] > 0.8
+    head, *rows = (tmp_path / "june.csv").read_text().splitlines()
+    assert head == "predictions,class,p(0),p(1)"
+    assert len(rows) == 150
 
 
 def test_the_example_takes_no_more_than_ten_lines() -> None:
