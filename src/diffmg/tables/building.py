@@ -13,7 +13,7 @@ from diffmg.core.arrow import numbers
 from diffmg.core.codec import from_plain
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.encoding import FeatureEncoder
-from diffmg.tables.keys import Keys, in_one_type
+from diffmg.tables.keys import Keys, in_one_type, repeats
 from diffmg.tables.network import Edges, Ints, Network, Tables
 from diffmg.tables.reading import column, notes_of
 from diffmg.tables.timing import Timing
@@ -89,7 +89,14 @@ def _encoder(
     names = description.features_of(node_type, table.column_names)
     for name in names:
         column(table, name, f"nodes {node_type!r}")
-    return FeatureEncoder.fit(table.take(fitting), names, node.encode)
+    table = table.take(fitting)
+    if node.features is None:
+        names = [name for name in names if name not in node.id or _repeats(table.column(name))]
+    return FeatureEncoder.fit(table, names, node.encode)
+
+
+def _repeats(values: pa.ChunkedArray) -> bool:
+    return repeats(len(values) - values.null_count, pc.count_distinct(values).as_py())
 
 
 def _all_edges(description: Description, tables: Tables, ids: _Ids) -> tuple[dict[str, Edges], list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,11 +15,13 @@ from diffmg.tables.as_of import as_of_notes, latest_of
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
 from diffmg.tables.description import Description, NodeTable, RelationTable
+from diffmg.tables.keys import repeats
 from diffmg.tables.leakage import held_back
 from diffmg.tables.reading import is_file_name, with_notes
 from diffmg.tables.rows import (
     Tables,
     Times,
+    counts_of,
     has_rows,
     kind_of,
     read_query,
@@ -114,10 +117,17 @@ def nodes_of(tables: Tables, target: str, hidden: frozenset[str]) -> dict[str, N
     nodes = {}
     for name, table in tables.items():
         if not _is_link(table, tables, target):
-            no_features = table.keys.union(_id(table, tables), hidden if name == target else ())
+            own = _id(table, tables)
+            no_features = _no_features(table, own).union(hidden if name == target else ())
             features = tuple(c for c, kind in table.columns.items() if kind != "other" and c not in no_features)
-            nodes[name] = NodeTable(name, _id(table, tables), features)
+            nodes[name] = NodeTable(name, own, features)
     return nodes
+
+
+def _no_features(table: DatabaseTable, own: tuple[str, ...]) -> frozenset[str]:
+    """Keys; but parts of a key that refer to nothing and repeat, such as a year or a line number, are features."""
+    foreign = {c for key in table.foreign for c in key.columns}
+    return (table.keys | {*own}) - {c for c in own if len(own) > 1 and c not in foreign}
 
 
 def relations_of(tables: Tables, target: str) -> dict[str, RelationTable]:
@@ -213,8 +223,16 @@ def with_rows(connection: Connection, tables: Tables, times: Mapping[str, Times]
     for name, table in filled.items():
         own = times.get(name, {})
         empty = [k for k in table.foreign if k.table not in filled or not has_rows(connection, table, k.columns, own)]
-        filled[name] = table.without(empty)
+        filled[name] = _without_numbers(connection, table.without(empty))
     return filled
+
+
+def _without_numbers(connection: Connection, table: DatabaseTable) -> DatabaseTable:
+    """The table; parts of its key that hardly repeat, such as an order's number, are no kind of feature."""
+    foreign = {c for key in table.foreign for c in key.columns}
+    parts = [c for c in table.primary if len(table.primary) > 1 and c not in foreign]
+    single = {c for c in parts if not repeats(*counts_of(connection, table, c)[1:])}
+    return replace(table, columns={c: "other" if c in single else kind for c, kind in table.columns.items()})
 
 
 def _read(connection: Connection, name: str, description: Description, tables: Tables, times: Times) -> pa.Table:

@@ -145,12 +145,23 @@ class Description(Checked):
         node = self.nodes[node_type]
         if node.features is not None:
             return [*node.features]
-        keys = {*(node.id or columns[:1]), *self.keys_of(node.table or "")}
+        keys = {*(node.id or columns[:1]), *self.keys_of(node.table or "")} - self._free_parts(node)
         return [name for name in columns if name not in keys]
 
-    def _edge_columns(self, table: str) -> set[str]:
+    def _free_parts(self, node: NodeTable) -> set[str]:
+        """Columns of an id of several that refer to no other node, such as a year or a line number: features too."""
+        if len(node.id) < 2:
+            return set()
+        table = node.table or ""
+        for_task = {} if self.task is None else self.task.columns(self)
+        taken = self._edge_columns(table, node.id) | self._time_columns(table) | for_task.get(table, set())
+        return {*node.id} - taken
+
+    def _edge_columns(self, table: str, own: tuple[str, ...] = ()) -> set[str]:
+        """Columns of a table with the ends and weights of edges; ends that are the row itself, by `own`, left out."""
         relations = [r for r in self.relations.values() if r.table == table]
-        return {c for r in relations for c in (*r.source[1:], *r.target[1:], r.weight) if c is not None}
+        ends = {c for r in relations for end in (r.source[1:], r.target[1:]) if not own or end != own for c in end}
+        return ends | {r.weight for r in relations if r.weight is not None}
 
     def _time_columns(self, table: str) -> set[str]:
         """Columns with times, and keys of windows."""

@@ -36,3 +36,8 @@ def in_one_type(what: str, columns: Sequence[Keys]) -> list[Any]:
             "make them all text or all whole numbers"
         )
     return [c.values.cast(next(iter(types), pa.null())) for c in columns]
+
+
+def repeats(known: int, different: int) -> bool:
+    """Whether values of a part of a key occur again and again, as years do, or number the rows and tell nothing."""
+    return 0 < different <= known / 2

@@ -81,14 +81,18 @@ def column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
 
 
 def key_column(table: pa.Table, names: Sequence[str], what: str) -> pa.ChunkedArray:
-    """A column of ids; several columns are joined by '/' to text, missing if any of them is."""
+    """A column of ids; several columns are joined by '/' to text, missing if any of them is.
+
+    A '/' or a backslash within a value gets a backslash before it, so that different keys never become the same text.
+    """
     columns = [plain(column(table, name, what)) for name in names]
     for name, values in zip(names, columns, strict=True):
         if not any(getattr(pa.types, f"is_{kind}")(values.type) for kind in KEYS):
             raise DiffmgError(f"ids in column {name!r} of {what} must be text or whole numbers, but got {values.type}")
     if len(columns) == 1:
         return columns[0]
-    return pc.binary_join_element_wise(*(c.cast(pa.string()) for c in columns), "/", null_handling="emit_null")
+    texts = (pc.replace_substring_regex(c.cast(pa.string()), r"([/\\])", r"\\\1") for c in columns)
+    return pc.binary_join_element_wise(*texts, "/", null_handling="emit_null")
 
 
 def first_bytes(path: Path, what: str, content: str) -> bytes:
