@@ -34,7 +34,9 @@ def test_ids_of_several_columns_stay_readable():
     assert Keys.read(table, ["no"], "it").values.to_pylist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize(("known", "different", "wanted"), [(10, 5, True), (10, 6, False), (0, 0, False), (1, 1, False)])
+@pytest.mark.parametrize(
+    ("known", "different", "wanted"), [(10, 5, True), (10, 6, False), (0, 0, False), (1, 1, False)]
+)
 def test_what_repeats(known, different, wanted):
     assert repeats(known, different) is wanted
 

@@ -125,6 +125,7 @@ class HeteroGraph:
         *,
         ids: Mapping[str, str | Sequence[str]] | None = None,
         drop: Mapping[str, Sequence[str]] | None = None,
+        split: Mapping[tuple[str, str, str], str] | None = None,
         on_unknown: Literal["error", "drop"] = "error",
         reverse: bool = True,
     ) -> HeteroGraph:
@@ -133,9 +134,10 @@ class HeteroGraph:
         `nodes` maps a type to its table, or to None to take its nodes from the relations. The id is the first column,
         or the column (or columns) that `ids` names; the others become features by their type, except those in `drop`
         (labels, for example). `relations` maps (source, name, target) to a table whose first columns are the ids of
-        source and target; a column called weight holds weights. `notes` lists what was done.
+        source and target; a column called weight holds weights. `split` says what separates several target ids in one
+        cell of a relation's table; lists need no separator. `notes` lists what was done.
         """
-        options = {"ids": ids, "drop": drop, "on_unknown": on_unknown, "reverse": reverse}
+        options = {"ids": ids, "drop": drop, "split": split, "on_unknown": on_unknown, "reverse": reverse}
         return _converted("from_tables", nodes, relations, **options)
 
     @classmethod

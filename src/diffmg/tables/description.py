@@ -31,6 +31,8 @@ class NodeTable(Checked):
     """Columns that become features; by default all but ids, keys, labels and splits."""
     encode: Encode = "by_type"
     """How columns become features: each by its type, or numbers unchanged, as a dense or sparse matrix."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Maps columns to values: only rows with these values are nodes of this type."""
     time: str | None = None
     """In a timed network, the column with the time from which a row is known."""
     time_of: tuple[str, ...] = ()
@@ -50,9 +52,18 @@ class RelationTable(Checked):
     """Whether the reverse relation is added."""
     name: str | None = None
     """Name of the relation, if not its key in the description: relations between other types may share names."""
+    split: str | None = None
+    """What separates several target ids in one cell, or `json` for JSON lists: one edge for each of them."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Maps columns to values: only rows with these values are edges."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.split is not None and (not self.split or len(self.target) != 2):
+            raise DiffmgError(
+                "`split` is a text between the ids in the one column of the target, "
+                f"but got {self.split!r} for the columns {list(self.target[1:])}"
+            )
         for name, end in (("source", self.source), ("target", self.target)):
             if len(end) < 2:
                 raise DiffmgError(f"`{name}` must be [node type, column, ...], but got {list(end)}")
@@ -132,7 +143,8 @@ class Description(Checked):
         """Columns of a table that are ids, keys, weights, labels, ratings or splits, so not features."""
         ids = {c for n in self.nodes.values() if n.table == table for c in n.id}
         for_task = {} if self.task is None else self.task.columns(self)
-        return ids | self._edge_columns(table) | self._time_columns(table) | for_task.get(table, set())
+        wheres = {c for n in self.nodes.values() if n.table == table for c in n.where}
+        return ids | wheres | self._edge_columns(table) | self._time_columns(table) | for_task.get(table, set())
 
     def query_of(self, table: str) -> str | None:
         """The SELECT that gives a table; None for a table or file of this name."""
@@ -161,7 +173,7 @@ class Description(Checked):
         """Columns of a table with the ends and weights of edges; ends that are the row itself, by `own`, left out."""
         relations = [r for r in self.relations.values() if r.table == table]
         ends = {c for r in relations for end in (r.source[1:], r.target[1:]) if not own or end != own for c in end}
-        return ends | {r.weight for r in relations if r.weight is not None}
+        return ends | {c for r in relations for c in (r.weight, *r.where) if c is not None}
 
     def _time_columns(self, table: str) -> set[str]:
         """Columns with times, and keys of windows."""

@@ -1,6 +1,7 @@
 """A network from tables in memory."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,10 +24,12 @@ def graph_from_tables(
     *,
     ids: Mapping[str, str | Sequence[str]] | None = None,
     drop: Mapping[str, Sequence[str]] | None = None,
+    split: Mapping[tuple[str, str, str], str] | None = None,
     on_unknown: OnUnknown = "error",
     reverse: bool = True,
 ) -> HeteroGraph:
     """Implements `HeteroGraph.from_tables`: turns the tables and options into a description."""
+    separators = {checked_relation(relation): text for relation, text in (split or {}).items()}
     ids, drop = ids or {}, drop or {}
     for option, given in (("ids", ids), ("drop", drop)):
         for node_type in given:
@@ -38,7 +41,10 @@ def graph_from_tables(
     links = {}
     for (name, relation), table in zip(by_name(relations).items(), relations.values(), strict=True):
         tables[name] = as_table(table, f"relation {name!r}")
-        links[name] = _relation_table(name, relation, keys, tables[name], reverse)
+        link = _relation_table(name, relation, keys, tables[name], reverse)
+        links[name] = replace(link, split=separators.pop(relation, None))
+    if separators:
+        raise unknown("relation in `split`:", str(next(iter(separators))), map(str, by_name(relations).values()))
     return build_network(Description(described, links, on_unknown=on_unknown), tables, by_id=False).graph({})
 
 

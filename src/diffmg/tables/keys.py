@@ -1,7 +1,7 @@
 """Ids and keys in columns of tables, and how columns of several tables are compared."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -22,6 +22,10 @@ class Keys:
     def read(cls, table: pa.Table, names: Sequence[str], what: str) -> Self:
         """The ids in these columns of a table."""
         return cls(key_column(table, names, what), is_guessed(table))
+
+    def take(self, rows: Any) -> Self:
+        """The ids of some rows."""
+        return replace(self, values=self.values.take(pa.array(rows)))
 
 
 def in_one_type(what: str, columns: Sequence[Keys]) -> list[Any]:
