@@ -39,7 +39,12 @@ W = TypeVar("W", Relation, tuple[str, str, str], RelationLike)
 SHOWN = 6
 """Types and relations that `repr` shows."""
 CONVERTERS: Registry[Callable[..., Any]] = Registry(
-    "converter", "diffmg.graph.pyg", "diffmg.graph.networkx", "diffmg.tables.frames", group="diffmg.converters"
+    "converter",
+    "diffmg.graph.pyg",
+    "diffmg.graph.networkx",
+    "diffmg.tables.frames",
+    "diffmg.tables.from_triples",
+    group="diffmg.converters",
 )
 """Conversions to and from a network, looked up by name so that this module imports none of them."""
 
@@ -139,6 +144,27 @@ class HeteroGraph:
         """
         options = {"ids": ids, "drop": drop, "split": split, "on_unknown": on_unknown, "reverse": reverse}
         return _converted("from_tables", nodes, relations, **options)
+
+    @classmethod
+    def from_triples(
+        cls,
+        triples: Any,
+        types: Any = None,
+        *,
+        drop: Sequence[str] = (),
+        on_unknown: Literal["error", "drop"] = "error",
+        reverse: bool = True,
+        **columns: str | None,
+    ) -> HeteroGraph:
+        """A network from triples: rows (head, relation, tail), or a table with these columns; see `from_tables`.
+
+        `types` maps ids to node types, or is a table of nodes: an id, a column called type, and columns that become
+        features, except those in `drop` (labels). Without types, and without columns head_type and tail_type in the
+        triples, all nodes are of one type, `node`. Each relation name between two types is a relation. `columns` says
+        which column is what: head, relation, tail, head_type, tail_type, weight of the triples, id, type of the types.
+        """
+        options = {"drop": drop, "on_unknown": on_unknown, "reverse": reverse}
+        return _converted("from_triples", triples, types, **options, **columns)
 
     @classmethod
     def from_networkx(

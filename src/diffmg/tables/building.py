@@ -1,6 +1,6 @@
 """Builds a network from tables. Nodes are numbered by sorted id, so the order of rows does not matter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 

@@ -58,7 +58,8 @@ def one_row_each(values: pa.ChunkedArray, separator: str, what: str) -> tuple[pa
     """
     cells = cells_of(values, separator, what)
     rows = np.repeat(np.arange(len(cells)), [max(1, len(cell)) for cell in cells])
-    texts = pa.array([value for cell in cells for value in (cell or [None])], pa.string())
+    empty: list[str | None] = [None]
+    texts = pa.array([value for cell in cells for value in (cell or empty)], pa.string())
     whole = pc.all(pc.match_substring_regex(texts, r"^(0|-?[1-9][0-9]{0,17})$")).as_py()
     return pa.chunked_array([texts.cast(pa.int64()) if whole else texts]), rows
 

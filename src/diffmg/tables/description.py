@@ -11,10 +11,12 @@ from diffmg.core.files import write_text
 from diffmg.core.options import check_names
 from diffmg.tables.connecting import without_password
 from diffmg.tables.encoding import Encode
+from diffmg.tables.expanding import with_relations
+from diffmg.tables.triples import Triples
 from diffmg.tables.windows import Moments, WindowTable
 
 FORMAT = 1
-PARTS = ("nodes", "relations", "task", "moments", "windows")
+PARTS = ("nodes", "relations", "task", "moments", "windows", "triples")
 """Fields of a description that are tables of their own."""
 OnUnknown = Literal["error", "drop"]
 
@@ -87,6 +89,8 @@ class Description(Checked):
     """The predictions of a timed task; None if nothing is timed."""
     windows: Mapping[str, WindowTable] = field(default_factory=dict)
     """Relations by time."""
+    triples: Triples | None = None
+    """A file of triples, which relations are rows of."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -191,8 +195,8 @@ class Description(Checked):
 
 
 def read_description(path: Path) -> Description:
-    """Read a TOML file."""
-    return description_from_dict(read_toml(path, "a description"))
+    """Read a TOML file; triples that it names become node types and relations."""
+    return description_from_dict(with_relations(read_toml(path, "a description"), path.parent))
 
 
 def description_from_dict(data: Mapping[str, Any]) -> Description:
@@ -205,7 +209,7 @@ def description_from_dict(data: Mapping[str, Any]) -> Description:
     if not isinstance(given.get("as_of", {}), dict):
         raise DiffmgError(f"`as_of` must be a table of 'TABLE.COLUMN' = 'TIME', but got {given['as_of']!r}")
     nodes, relations, task = given.pop("nodes"), given.pop("relations"), given.pop("task", None)
-    windows, moments = given.pop("windows", {}), given.pop("moments", None)
+    windows, moments, triples = given.pop("windows", {}), given.pop("moments", None), given.pop("triples", None)
     if not isinstance(windows, dict):
         raise DiffmgError(f"relations by time are tables [windows.NAME], but got {windows!r}")
     return Description(
@@ -214,6 +218,7 @@ def description_from_dict(data: Mapping[str, Any]) -> Description:
         None if task is None else _task(task),
         windows={name: from_plain(WindowTable, w, f"[windows.{name}]") for name, w in windows.items()},
         moments=None if moments is None else from_plain(Moments, moments, "[moments]"),
+        triples=None if triples is None else from_plain(Triples, triples, "[triples]"),
         **given,
     )
 
@@ -227,6 +232,8 @@ def description_to_dict(description: Description) -> dict[str, Any]:
         plain[kind] = {n: {table if k == "table" else k: v for k, v in part.items()} for n, part in parts.items()}
     if description.moments is not None:
         plain["moments"] = _plain(description.moments)
+    if description.triples is not None:
+        plain["triples"] = _plain(description.triples)
     if description.windows:
         plain["windows"] = {name: _plain(window) for name, window in description.windows.items()}
     if description.database is not None:
@@ -268,11 +275,7 @@ def _plain(part: Any) -> dict[str, Any]:
     for f in fields(part):
         value = getattr(part, f.name)
         default = f.default_factory() if f.default_factory is not MISSING else f.default
-        if (
-            f.name not in ("nodes", "relations", "task", "moments", "windows")
-            and value != default
-            and value is not None
-        ):
+        if not (f.name in PARTS and isinstance(part, Description)) and value != default and value is not None:
             one = isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], str)
             plain[f.name] = value[0] if one else to_plain(value)
     return plain

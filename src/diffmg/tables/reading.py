@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from csv import reader
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,8 @@ def is_file_name(name: str) -> bool:
     return re.search(r"\.(csv|tsv|txt|parquet)(\.gz|\.bz2|\.zst)?$", name.lower()) is not None
 
 
-def read_table(path: Path | str, encoding: str = "utf8") -> pa.Table:
-    """Read CSV, TSV or Parquet, optionally compressed, by file extension."""
+def read_table(path: Path | str, encoding: str = "utf8", names: Sequence[str] = ()) -> pa.Table:
+    """Read CSV, TSV or Parquet, optionally compressed, by its ending; `names` are those of a text without a head."""
     path = Path(path)
     endings = [ending.lower() for ending in path.suffixes]
     packing = PACKED.get(endings.pop()) if endings and endings[-1] in PACKED else None
@@ -47,7 +48,7 @@ def read_table(path: Path | str, encoding: str = "utf8") -> pa.Table:
             with pa.input_stream(str(path), compression=packing) as stream:
                 table = parquet.read_table(pa.BufferReader(stream.read_buffer()) if packing else path)
         else:
-            table = _read_text(path, packing, DELIMITERS[kind], encoding)
+            table = _read_text(path, packing, DELIMITERS[kind], encoding, names)
     except (pa.ArrowException, OSError, LookupError, UnicodeError) as error:
         raise DiffmgError(
             f"{str(path)!r} must be a whole table in {encoding}, but got: {error}; "
@@ -135,7 +136,20 @@ def _checked(table: pa.Table, what: str) -> pa.Table:
     return table
 
 
-def _read_text(path: Path, packing: str | None, usual: str, encoding: str) -> pa.Table:
+def first_row(path: Path, encoding: str = "utf8") -> list[str] | None:
+    """The cells of the first line of a text file, its head if it has one; None for other files."""
+    endings = [ending.lower() for ending in path.suffixes]
+    packing = PACKED.get(endings.pop()) if endings and endings[-1] in PACKED else None
+    if not endings or endings[-1] not in DELIMITERS:
+        return None
+    _check_content(path)
+    delimiter = _delimiter(path, packing, DELIMITERS[endings[-1]], encoding)
+    with pa.input_stream(str(path), compression=packing) as stream:
+        lines = stream.read(2**16).decode(encoding, errors="replace").removeprefix("\ufeff").splitlines()
+    return next(reader(lines[:1], delimiter=delimiter), [])
+
+
+def _read_text(path: Path, packing: str | None, usual: str, encoding: str, names: Sequence[str]) -> pa.Table:
     """A table from text; column types are inferred, unless that would change a value."""
     delimiter = _delimiter(path, packing, usual, encoding)
     parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
@@ -144,7 +158,8 @@ def _read_text(path: Path, packing: str | None, usual: str, encoding: str) -> pa
         """Read with these conversion options."""
         convert = csv.ConvertOptions(strings_can_be_null=True, **given)
         with pa.input_stream(str(path), compression=packing) as stream:
-            return csv.read_csv(stream, csv.ReadOptions(encoding=encoding), parsing, convert)
+            reading = csv.ReadOptions(encoding=encoding, column_names=list(names) or None)
+            return csv.read_csv(stream, reading, parsing, convert)
 
     table = _checked(read(), repr(path.name))
     broken = [field.name for field in table.schema if pa.types.is_binary(field.type)]

@@ -71,7 +71,7 @@ def counts_of(connection: Connection, table: DatabaseTable, name: str) -> tuple[
     import sqlalchemy as sa
 
     source = source_of(table)
-    counts: Select[Any] = sa.select(
+    counts = sa.select(
         sa.func.count(), sa.func.count(source.c[name]), sa.func.count(source.c[name].distinct())
     ).select_from(source)
     rows, known, different = connection.execute(counts).one()
