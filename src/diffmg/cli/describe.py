@@ -58,5 +58,7 @@ def show_description(description: Description) -> None:
     for name, relation in description.relations.items():
         relations.add_row(name, relation.source[0], relation.target[0], relation.table)
     console.print(relations)
+    for note in description.notes:
+        say(note)
     for line in ["no task"] if description.task is None else description.task.lines():
         say(line)

@@ -37,7 +37,7 @@ def build_network(
     edges, notes = _all_edges(description, tables, ids)
     values = {t: keys.values for t, keys in ids.items()}
     read = [note for table in tables.values() for note in notes_of(table)]
-    network = Network(description, tables, values, rows, {}, {}, edges, (*notes, *read))
+    network = Network(description, tables, values, rows, {}, {}, edges, (*description.notes, *notes, *read))
     if description.moments is None:
         return _with_features(network, encoders, None)
     timing = Timing.of(network)

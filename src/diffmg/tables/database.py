@@ -15,6 +15,7 @@ from diffmg.tables.as_of import as_of_notes, latest_of
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
 from diffmg.tables.description import Description, NodeTable, RelationTable
+from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
 from diffmg.tables.keys import repeats
 from diffmg.tables.leakage import held_back
 from diffmg.tables.reading import is_file_name, with_notes
@@ -48,12 +49,13 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
     time are not; a bare date stands for the end of its day), and edges to other rows are dropped. Tables become node
     types with the primary key as id; tables without a key use row numbers. Foreign keys become relations; tables with
     two foreign keys and no columns other than keys become direct relations. Tables without rows, or not linked to the
-    target by keys, are left out. The label, columns whose names contain its stem, and keys made of these are neither
+    target by keys, are left out. Where no foreign key is declared, keys are guessed, with evidence in `notes`. The label, columns whose names contain its stem, and keys made of these are neither
     features nor relations. Several labels are `TABLE.COLUMN,COLUMN`.
     """
     with connected(address) as connection:
         tables = _catalogue(connection, address)
         name, labels = _target(target, tables)
+        tables, guesses = with_guessed_keys(connection, tables, [(name, label) for label in labels])
         telling = (c for label in labels for c in held_back(label, tables[name].columns) if c not in labels)
         hidden = tuple(dict.fromkeys(telling))
         leaking = [key for key in tables[name].foreign if {*labels, *hidden} & {*key.columns}]
@@ -62,19 +64,21 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
         if not has_rows(connection, tables[name], (), times.get(name, {})):
             raise _no_rows(name, times)
         tables = linked_to(name, with_rows(connection, tables, times))
+    guesses = kept_guesses(guesses, tables)
     relations = relations_of(tables, name)
     if not relations:
         raise DiffmgError(
-            f"foreign keys must link {name!r} to other tables with rows, but got none; "
-            "declare keys in the database, or describe the relations in a TOML file"
+            f"foreign keys must link {name!r} to other tables with rows, but got none, and none could be guessed from "
+            "names and values; declare keys in the database, or describe the relations in a TOML file"
         )
     return Description(
         nodes_of(tables, name, frozenset({*labels, *hidden})),
         relations,
         ClassificationSpec(name, labels, held_back=hidden, seed=seed),
         database=address,
-        on_unknown="drop" if as_of else "error",
+        on_unknown="drop" if as_of or not are_exact(guesses) else "error",
         as_of={f"{t}.{column}": time for t in tables for column, time in times.get(t, {}).items()},
+        notes=guess_notes(guesses),
     )
 
 

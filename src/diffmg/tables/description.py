@@ -91,6 +91,8 @@ class Description(Checked):
     """Relations by time."""
     triples: Triples | None = None
     """A file of triples, which relations are rows of."""
+    notes: tuple[str, ...] = ()
+    """What people should know of it, such as which keys were guessed; among the notes of the network."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -210,6 +212,8 @@ def description_from_dict(data: Mapping[str, Any]) -> Description:
         raise DiffmgError(f"`as_of` must be a table of 'TABLE.COLUMN' = 'TIME', but got {given['as_of']!r}")
     nodes, relations, task = given.pop("nodes"), given.pop("relations"), given.pop("task", None)
     windows, moments, triples = given.pop("windows", {}), given.pop("moments", None), given.pop("triples", None)
+    if "notes" in given:
+        given["notes"] = (given["notes"],) if isinstance(given["notes"], str) else tuple(given["notes"])
     if not isinstance(windows, dict):
         raise DiffmgError(f"relations by time are tables [windows.NAME], but got {windows!r}")
     return Description(
