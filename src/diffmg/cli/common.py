@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 console = Console()
 errors = Console(stderr=True)
 
-DATA = "A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, a database, or a folder/ of tables."
+DATA = "A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, a database, a folder/."
 SWITCHES = "Switch of the engine (fused, capture, storage, columns); may be repeated."
 PAIR = "KEY=VALUE"
 option = partial(typer.Option, show_default="none")

@@ -44,6 +44,7 @@ CONVERTERS: Registry[Callable[..., Any]] = Registry(
     "diffmg.graph.networkx",
     "diffmg.tables.frames",
     "diffmg.tables.from_triples",
+    "diffmg.tables.ratings",
     group="diffmg.converters",
 )
 """Conversions to and from a network, looked up by name so that this module imports none of them."""
@@ -178,6 +179,13 @@ class HeteroGraph:
     ) -> HeteroGraph:
         """A network from a typed NetworkX graph; see `diffmg.graph.networkx`."""
         return _converted("from_networkx", graph, node_type, edge_type, drop=drop, reverse=reverse)
+
+    def with_features(self, node_type: str, frame: Any, *, id_column: str | None = None) -> HeteroGraph:
+        """The same network with the columns of a frame as features of a type, its rows by id and in any order.
+
+        The ids are in `id_column`, or the one called like the type or `id`, or else the first. Every node needs a row.
+        """
+        return _converted("with_features", self, node_type, frame, id_column)
 
     def to_pyg(self) -> HeteroData:
         """PyG's container with features, edges, and the weights of relations that have any other than 1."""

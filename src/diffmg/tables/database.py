@@ -49,8 +49,9 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
     time are not; a bare date stands for the end of its day), and edges to other rows are dropped. Tables become node
     types with the primary key as id; tables without a key use row numbers. Foreign keys become relations; tables with
     two foreign keys and no columns other than keys become direct relations. Tables without rows, or not linked to the
-    target by keys, are left out. Where no foreign key is declared, keys are guessed, with evidence in `notes`. The label, columns whose names contain its stem, and keys made of these are neither
-    features nor relations. Several labels are `TABLE.COLUMN,COLUMN`.
+    target by keys, are left out. Where no foreign key is declared, keys are guessed, with the evidence in `notes`. The
+    label, columns whose names contain its stem, and keys made of these are neither features nor relations. Several
+    labels are `TABLE.COLUMN,COLUMN`.
     """
     with connected(address) as connection:
         tables = _catalogue(connection, address)

@@ -7,11 +7,14 @@ from typing import Any
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, Relation, unknown
-from diffmg.graph.checks import checked_relation
+from diffmg.core.codec import to_plain
+from diffmg.graph.checks import checked_features, checked_relation
 from diffmg.graph.network import CONVERTERS, HeteroGraph
-from diffmg.tables.building import build_network
+from diffmg.tables.building import EXAMPLES, build_network
 from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
+from diffmg.tables.encoding import FeatureEncoder
 from diffmg.tables.reading import as_table, column
+from diffmg.tasks.by_id import in_node_order
 
 WEIGHT = "weight"
 """The weight column of a relation's table, if present."""
@@ -84,3 +87,24 @@ def _relation_table(
     ends = (relation.source, *columns[:first]), (relation.target, *columns[first:both])
     weight = WEIGHT if WEIGHT in columns[both:] else None
     return RelationTable(name, *ends, weight, both=reverse, name=relation.name)
+
+
+@CONVERTERS.add("with_features")
+def with_features(graph: HeteroGraph, node_type: str, frame: Any, id_column: str | None = None) -> HeteroGraph:
+    """Implements `HeteroGraph.with_features`."""
+    what = f"the features of {node_type!r}"
+    table, own = in_node_order(graph, node_type, as_table(frame, what), id_column, what)
+    without = graph.ids_of(node_type)[table.column(own).is_null().to_numpy()]
+    if len(without):
+        some = without[:EXAMPLES].tolist()
+        raise DiffmgError(f"every {node_type!r} node needs a row of features, but got none for {len(without)}: {some}")
+    names = [name for name in table.column_names if name != own]
+    encoder = FeatureEncoder.fit(table.sort_by(own), names, "by_type")
+    matrix = encoder.transform(table, what)
+    if matrix is None:
+        raise DiffmgError(f"{what} must be columns that can be used, but got {encoder.notes(table, node_type)}")
+    features = {**graph.features, **checked_features({node_type: matrix}, graph.schema, graph.num_nodes)}
+    notes = [note for note in graph.notes if not note.startswith(f"{node_type}.")]
+    encoders = {**graph.encoders, node_type: to_plain(encoder)}
+    made = replace(graph, features=features, encoders=encoders, notes=(*encoder.notes(table, node_type), *notes))
+    return made if graph.device.type == "cpu" else made.to(graph.device)

@@ -1,8 +1,7 @@
 """Reads tables from files and Arrow-compatible objects."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from csv import reader
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 
 from diffmg.core import DiffmgError, unknown
-from diffmg.core.arrow import as_column, plain
+from diffmg.core.arrow import as_frame, checked_table, plain
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 OTHERS = (",", ";", "\t", "|")
@@ -56,22 +55,12 @@ def read_table(path: Path | str, encoding: str = "utf8", names: Sequence[str] = 
         ) from error
     if not table.num_rows:
         raise DiffmgError(f"a table must have rows, but got none in {str(path)!r}")
-    return _checked(table, repr(path.name))
+    return checked_table(table, repr(path.name))
 
 
 def as_table(given: Any, what: str) -> pa.Table:
     """A table from an object with the Arrow stream protocol (pandas, polars, Arrow) or a mapping of columns."""
-    if isinstance(given, pa.Table):
-        return _checked(given, what)
-    if isinstance(given, Mapping):
-        given = {str(name): as_column(values, f"column {name!r} of {what}") for name, values in given.items()}
-    elif not hasattr(given, "__arrow_c_stream__"):
-        raise DiffmgError(f"the table of {what} must speak Arrow or map names to columns, but got {type(given)}")
-    try:
-        table = pa.table(given)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise DiffmgError(f"the table of {what} must have plain columns of one length, but got: {error}") from error
-    return _checked(table, what)
+    return as_frame(given, what)
 
 
 def column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
@@ -124,18 +113,6 @@ def is_guessed(table: pa.Table) -> bool:
     return GUESSED.items() <= (table.schema.metadata or {}).items()
 
 
-def _checked(table: pa.Table, what: str) -> pa.Table:
-    double = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
-    if double:
-        raise DiffmgError(f"every column of {what} must have a name of its own, but got {double} more than once")
-    for i, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):  # views do not support `take`
-            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
-        elif "view" in str(field.type) and not pa.types.is_dictionary(field.type):  # nor do lists or structs of them
-            table = table.set_column(i, field.name, pa.chunked_array([pa.array(table.column(i).to_pylist())]))
-    return table
-
-
 def first_row(path: Path, encoding: str = "utf8") -> list[str] | None:
     """The cells of the first line of a text file, its head if it has one; None for other files."""
     endings = [ending.lower() for ending in path.suffixes]
@@ -161,7 +138,7 @@ def _read_text(path: Path, packing: str | None, usual: str, encoding: str, names
             reading = csv.ReadOptions(encoding=encoding, column_names=list(names) or None)
             return csv.read_csv(stream, reading, parsing, convert)
 
-    table = _checked(read(), repr(path.name))
+    table = checked_table(read(), repr(path.name))
     broken = [field.name for field in table.schema if pa.types.is_binary(field.type)]
     if broken:
         raise UnicodeError(f"bytes that are no {encoding} in the columns {broken}")
