@@ -29,6 +29,7 @@ def by_name(encoder: Several) -> list[int]:
         ([g and g.replace("|", "; ") for g in GENRES], "separated by ';'"),
         ([g and g.replace("|", ",") for g in GENRES], "separated by ','"),
         ([g and json.dumps([v.strip() for v in g.split("|") if v]) for g in GENRES], "in JSON lists"),
+        ([g and str([v.strip() for v in g.split("|") if v]) for g in GENRES], "in JSON lists"),
         ([g and [v.strip() for v in g.split("|")] for g in GENRES], "in lists"),
         (pa.array([g and g.split("|") for g in GENRES], pa.large_list(pa.large_string())), "in lists"),
     ],

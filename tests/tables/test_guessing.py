@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 import timed_shop
@@ -53,7 +55,6 @@ def by_pandas(path: Path, tables: Rows) -> str:
 
 def by_duckdb(path: Path, tables: Rows) -> str:
     import duckdb
-    import pyarrow as pa
 
     with duckdb.connect(str(path)) as connection:
         for name, rows in tables.items():
@@ -197,6 +198,16 @@ def test_predictions_in_a_file_of_the_folder_are_no_table_of_the_network(tmp_pat
     given = Predictions(str(tmp_path / "shop" / "gone.csv"), validation="2024-03-01", test="2024-04-01")
     described = describe_predictions(address, given)
     assert {*described.nodes} == {*SHOP, "predictions"}
+
+
+def test_lists_in_a_folder_of_parquet_are_features(tmp_path: Path):
+    films = {"film_id": [*range(12)], "genres": [["a", "b"], ["b"], ["c", "a"]] * 4}
+    parquet.write_table(pa.table(films), tmp_path / "films.parquet")
+    people = {"id": [*range(24)], "film_id": [i % 12 for i in range(24)], "kind": ["x", "y"] * 12}
+    parquet.write_table(pa.table(people), tmp_path / "people.parquet")
+    graph = open_problem(Source(f"{tmp_path}/", target="people.kind")).graph
+    assert graph.features["films"].shape == (12, 3)
+    assert "films.genres: several values a cell, in lists, 3 kinds" in graph.notes
 
 
 @pytest.mark.parametrize(

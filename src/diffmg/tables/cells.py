@@ -1,7 +1,9 @@
 """Cells that hold several values: texts with a separator, JSON lists, lists of Arrow."""
 
+import ast
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -41,11 +43,12 @@ def cells_of(values: pa.ChunkedArray, separator: str, what: str) -> Cells:
 
 
 def json_list(text: str, what: str) -> Sequence[Any]:
-    """The values of a JSON list of texts and numbers."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
+    """The values of a list of texts and numbers, as JSON or as Python writes it."""
+    found = None
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            found = parse(text.strip())
+            break
     if not isinstance(found, list) or any(isinstance(value, list | dict) for value in found):
         raise DiffmgError(f"cells of {what} must be JSON lists of texts or numbers, but got {text[:60]!r}")
     return found
