@@ -32,6 +32,10 @@ SHOP: Rows = {
     "order_items": [{"order_id": i % 60, "product_sku": f"p{i % 12}", "quantity": 1 + i % 3} for i in range(90)],
 }
 KEYS = {
+    "categories.id: 3 rows, all different, guessed",
+    "customers.customerId: 20 rows, all different, guessed",
+    "orders.id: 60 rows, all different, guessed",
+    "products.sku: 12 rows, all different, guessed",
     "products.category -> categories.id: 100 % of 12 values, guessed",
     "orders.customer_id -> customers.customerId: 100 % of 59 values, guessed",
     "order_items.order_id -> orders.id: 100 % of 90 values, guessed",
@@ -159,7 +163,8 @@ def test_one_to_one_tables_refer_to_the_one_that_they_are_called_like(tmp_path: 
         "profiles": [{"user_id": i, "city": "xyz"[i % 3]} for i in range(9)],
     }
     described = describe_database(by_pandas(tmp_path / "a.db", tables), "users.plan")
-    assert described.notes == ("key profiles.user_id -> users.user_id: 100 % of 9 values, guessed",)
+    found = [note for note in described.notes if "->" in note]
+    assert found == ["key profiles.user_id -> users.user_id: 100 % of 9 values, guessed"]
 
 
 def test_text_and_measures_are_no_keys(tmp_path: Path):
@@ -187,7 +192,7 @@ def test_a_timed_task_finds_the_keys_of_a_database_without_them(tmp_path: Path):
     new.close()
     given = Predictions("churn", label="gone")
     with_keys, guessed = (describe_predictions(str(path), given) for path in (declared, bare))
-    assert len(guessed.notes) == 4
+    assert len([note for note in guessed.notes if "->" in note]) == 4
     assert replace(guessed, notes=(), database=str(declared)) == with_keys
 
 
@@ -227,7 +232,7 @@ def test_names_of_rows(table, wanted):
 
 def test_large_numbers_are_readable():
     guess = Guess("orders", ForeignKey(("c",), "customers", ("id",)), 1234567, 1234566)
-    assert str(guess) == "orders.c -> customers.id: 100.0 % of 1 234 567 values, guessed"
+    assert str(guess) == "orders.c -> customers.id: 99.9 % of 1 234 567 values, guessed"
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,7 @@ def test_nodes_without_a_type(tmp_path: Path):
         (ROWS, {"types": {"id": [1], "type": ["x"]}}, "ids of the triples and their nodes must be of one type"),
         (ROWS, {"types": KINDS, "drop": "label"}, "`drop` must be a list of columns, but got 'label'"),
         (ROWS, {"types": KINDS, "drop": ["label"]}, "unknown column of the types"),
+        (ROWS, {"tial": "x"}, "unknown option of triples: 'tial'"),
         (ROWS, {"types": KINDS, "type": "kind"}, "unknown column of the nodes of the triples"),
         ({"head": ["a"], "relation": ["r"], "tail": ["b"], "head_type": ["x"]}, {}, "only one of"),
     ],

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from diffmg.core import DiffmgError
+from diffmg.core import DiffmgError, unknown
 from diffmg.graph.network import CONVERTERS, HeteroGraph
 from diffmg.tables.building import build_network
 from diffmg.tables.description import OnUnknown, description_from_dict
@@ -15,6 +15,8 @@ from diffmg.tables.triples import HEAD, RELATION, TAIL, Triples
 
 TRIPLES, NODES = "triples", "nodes of the triples"
 """Names of the tables in memory."""
+COLUMNS = ("head", "relation", "tail", "head_type", "tail_type", "weight", "id", "type")
+"""What a column of triples, or of their types, may be."""
 
 
 @CONVERTERS.add("from_triples")
@@ -31,6 +33,9 @@ def graph_from_triples(
     if isinstance(types, Mapping) and all(isinstance(kind, str) for kind in types.values()):
         types = {"id": list(types), "type": list(types.values())}
     nodes = None if types is None else as_table(types, "the types")
+    for name in columns:
+        if name not in COLUMNS:
+            raise unknown("option of triples:", name, COLUMNS)
     told = Triples(TRIPLES, nodes=None if nodes is None else NODES, **columns)
     table = told.typed(told.named(as_table(_columns(triples), "the triples")), nodes, drop=on_unknown == "drop")
     data = merged({"on_unknown": on_unknown}, told, table, nodes)

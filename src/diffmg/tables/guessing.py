@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,28 @@ LONGEST = 64
 
 
 @dataclass(frozen=True)
+class PrimaryGuess:
+    """A primary key that is not declared: a column with as many different values as rows."""
+
+    table: str
+    column: str
+    rows: int
+
+    @property
+    def exact(self) -> bool:
+        """Always: it was chosen since it holds for all rows."""
+        return True
+
+    def is_in(self, tables: Tables) -> bool:
+        """Whether these tables have the key."""
+        return self.table in tables and tables[self.table].primary == (self.column,)
+
+    def __str__(self) -> str:
+        """The evidence in words."""
+        return f"{self.table}.{self.column}: {_spaced(self.rows)} rows, all different, guessed"
+
+
+@dataclass(frozen=True)
 class Guess:
     """A foreign key that is not declared, and how many of its values are in the key it refers to."""
 
@@ -43,17 +65,28 @@ class Guess:
         """The share of values that are found."""
         return self.found / self.values
 
+    @property
+    def exact(self) -> bool:
+        """Whether every value is found; others have to be dropped."""
+        return self.found == self.values
+
+    def is_in(self, tables: Tables) -> bool:
+        """Whether these tables have the key."""
+        return self.table in tables and self.key in tables[self.table].foreign
+
     def __str__(self) -> str:
         """The evidence in words."""
-        share = "100" if self.found == self.values else f"{100 * self.share:.1f}"
+        share = "100" if self.exact else f"{min(99.9, 100 * self.share):.1f}"
         ends = f"{self.table}.{self.key.columns[0]} -> {self.key.table}.{self.key.refers[0]}"
-        values = f"{self.values:,}".replace(",", " ")
-        return f"{ends}: {share} % of {values} values, guessed"
+        return f"{ends}: {share} % of {_spaced(self.values)} values, guessed"
+
+
+Guesses = tuple[PrimaryGuess | Guess, ...]
 
 
 def with_guessed_keys(
     connection: Connection, tables: Tables, labels: Collection[tuple[str, str]] = ()
-) -> tuple[dict[str, DatabaseTable], tuple[Guess, ...]]:
+) -> tuple[dict[str, DatabaseTable], Guesses]:
     """The tables with keys guessed, and the evidence; as they are where the database declares any foreign key.
 
     A table without a primary key gets one if a column is unique and is called id, TABLE_id or TABLEId, or is the first
@@ -63,12 +96,15 @@ def with_guessed_keys(
     if any(table.foreign for table in tables.values()):
         return dict(tables), ()
     free = {name: [c for c in table.columns if (name, c) not in labels] for name, table in tables.items()}
-    keyed = {n: table if table.primary else _with_key(connection, table, free[n]) for n, table in tables.items()}
-    guesses = tuple(g for n, table in keyed.items() for g in _foreign(connection, table, free[n], keyed))
-    for guess in guesses:
+    own = [g for n, t in tables.items() if not t.primary and (g := _primary(connection, t, free[n])) is not None]
+    keyed = dict(tables)
+    for primary in own:
+        keyed[primary.table] = replace(keyed[primary.table], primary=(primary.column,))
+    foreign = [g for n, table in keyed.items() for g in _foreign(connection, table, free[n], keyed)]
+    for guess in foreign:
         table = keyed[guess.table]
         keyed[guess.table] = replace(table, foreign=(*table.foreign, guess.key))
-    return keyed, guesses
+    return keyed, (*own, *foreign)
 
 
 def words_of(name: str) -> str:
@@ -84,12 +120,12 @@ def names_of(table: str) -> set[str]:
     return {name, *single}
 
 
-def _with_key(connection: Connection, table: DatabaseTable, columns: Sequence[str]) -> DatabaseTable:
+def _primary(connection: Connection, table: DatabaseTable, columns: Sequence[str]) -> PrimaryGuess | None:
     for column in _candidates(table, columns):
         rows, known, different = counts_of(connection, table, column)
         if rows and rows == known == different and _is_key(_values(connection, table, column)):
-            return replace(table, primary=(column,))
-    return table
+            return PrimaryGuess(table.name, column, rows)
+    return None
 
 
 def _candidates(table: DatabaseTable, columns: Sequence[str]) -> list[str]:
@@ -165,16 +201,20 @@ def _is_key(values: pa.ChunkedArray) -> bool:
     return bool(longest <= LONGEST and not blank)
 
 
-def kept_guesses(guesses: Iterable[Guess], tables: Tables) -> tuple[Guess, ...]:
+def kept_guesses(guesses: Guesses, tables: Tables) -> Guesses:
     """The guesses that are keys of these tables."""
-    return tuple(guess for guess in guesses if guess.table in tables and guess.key in tables[guess.table].foreign)
+    return tuple(guess for guess in guesses if guess.is_in(tables))
 
 
-def guess_notes(guesses: Iterable[Guess]) -> tuple[str, ...]:
+def guess_notes(guesses: Guesses) -> tuple[str, ...]:
     """The evidence, for people."""
     return tuple(f"key {guess}" for guess in guesses)
 
 
-def are_exact(guesses: Iterable[Guess]) -> bool:
+def are_exact(guesses: Guesses) -> bool:
     """Whether every value of the guessed keys is found; others have to be dropped."""
-    return all(guess.found == guess.values for guess in guesses)
+    return all(guess.exact for guess in guesses)
+
+
+def _spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
