@@ -364,9 +364,12 @@ def _rows(features: Features, order: NDArray[np.int64] | None) -> Features:
 
 def _reverses(adjacency: Mapping[Relation, sp.csr_matrix], wanted: Iterable[Relation]) -> dict[Relation, sp.csr_matrix]:
     added: dict[Relation, sp.csr_matrix] = {}
+    alike: dict[tuple[str, str, int], list[sp.csr_matrix]] = {}
+    for r, matrix in adjacency.items():
+        alike.setdefault((r.source, r.target, int(np.count_nonzero(matrix.data))), []).append(matrix)
     for relation in wanted:
         flipped = adjacency[relation].T.tocsr()
-        partners = (m for r, m in adjacency.items() if (r.target, r.source) == (relation.source, relation.target))
+        partners = alike.get((relation.target, relation.source, int(np.count_nonzero(flipped.data))), ())
         if not any(equal(flipped, partner) for partner in partners):
             reverse = Relation(relation.target, f"rev_{relation.name}", relation.source)
             if reverse in adjacency:

@@ -129,6 +129,7 @@ def _ids(node_type: str, node: NodeTable, tables: Tables, description: Descripti
     named = [
         keys
         for name, r in description.relations.items()
+        if node_type in (r.source[0], r.target[0])
         for end, keys in zip((r.source, r.target), ends_of(name, r, tables[r.table])[:2], strict=True)
         if end[0] == node_type
     ]
