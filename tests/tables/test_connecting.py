@@ -69,8 +69,8 @@ def test_a_file_that_is_not_there_is_named_and_not_made(address: str, tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_is_no_database(tmp_path: Path) -> None:
-    with pytest.raises(DiffmgError, match=r"but got .*directory"):
+def test_a_folder_without_tables_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(DiffmgError, match=r"a folder of tables has files .* but got none in"):
         value_of(str(tmp_path))
 
 

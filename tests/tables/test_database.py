@@ -72,7 +72,7 @@ def test_tables_become_node_types_and_keys_relations(shop: str) -> None:
     assert describe_database(shop, CHURNED, seed=3) == Description(
         nodes={
             "customers": NodeTable("customers", ("id",), ("age", "joined")),
-            "order": NodeTable("order", ("shop", "no"), ("placed_at",)),
+            "order": NodeTable("order", ("shop", "no"), ("shop", "placed_at")),
             "products": NodeTable("products", ("id",), ("list price", "maker", "fragile")),
             "regions": NodeTable("regions", ("code",), ("population", "coastal")),
             "reviews": NodeTable("reviews", ("row number",), ("stars", "words")),

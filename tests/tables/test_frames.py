@@ -129,7 +129,7 @@ def test_unknown_ids():
         ({"relations": {WROTE: {"a": ["bob"]}}}, "the table of relation 'wrote' must start with 2 columns of ids"),
         ({"relations": {WROTE: {"a": ["bob"], "p": ["7"]}}}, "ids of paper in relation 'wrote' must be of one type"),
         (
-            {"relations": {WROTE: {"a": ["bob"], "p": [[7]]}}},
+            {"relations": {WROTE: {"a": ["bob"], "p": [[0.5]]}}},
             "ids in column 'p' of relation 'wrote' must be text or whole numbers, but got list<",
         ),
     ],

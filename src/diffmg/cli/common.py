@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 console = Console()
 errors = Console(stderr=True)
 
-DATA = "A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, or a database."
+DATA = "A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, a database, a folder/."
 SWITCHES = "Switch of the engine (fused, capture, storage, columns); may be repeated."
 PAIR = "KEY=VALUE"
 option = partial(typer.Option, show_default="none")
@@ -83,6 +83,8 @@ def source(
 ) -> Source:
     """The data source given by the options."""
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
+    if (target or predictions) and Path(name).is_dir():
+        name = f"{name.rstrip('/')}/"
     return Source(name, seed, target, times, on_unknown, predictions)
 
 

@@ -84,5 +84,7 @@ def show_description(description: Description) -> None:
         relations.add_row(name, relation.source[0], relation.target[0], relation.table)
     console.print(relations)
     show_windows(description)
+    for note in description.notes:
+        say(note)
     for line in ["no task"] if description.task is None else description.task.lines():
         say(line)

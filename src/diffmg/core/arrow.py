@@ -1,5 +1,7 @@
 """Conversion of columns from any library to Arrow."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,34 @@ def as_column(values: Any, what: str) -> pa.ChunkedArray:
         return pa.chunked_array([pa.array(values, from_pandas=True)])
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DiffmgError(f"{what} must hold one value a row, all of one type, but got: {error}") from error
+
+
+def as_frame(given: Any, what: str) -> pa.Table:
+    """A table from an object with the Arrow stream protocol (pandas, polars, Arrow) or a mapping of columns."""
+    if isinstance(given, pa.Table):
+        return checked_table(given, what)
+    if isinstance(given, Mapping):
+        given = {str(name): as_column(values, f"column {name!r} of {what}") for name, values in given.items()}
+    elif not hasattr(given, "__arrow_c_stream__"):
+        raise DiffmgError(f"the table of {what} must speak Arrow or map names to columns, but got {type(given)}")
+    try:
+        table = pa.table(given)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DiffmgError(f"the table of {what} must have plain columns of one length, but got: {error}") from error
+    return checked_table(table, what)
+
+
+def checked_table(table: pa.Table, what: str) -> pa.Table:
+    """The table, its columns with names of their own and of types that can be taken from."""
+    double = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
+    if double:
+        raise DiffmgError(f"every column of {what} must have a name of its own, but got {double} more than once")
+    for i, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):  # views do not support `take`
+            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
+        elif "view" in str(field.type) and not pa.types.is_dictionary(field.type):  # nor do lists or structs of them
+            table = table.set_column(i, field.name, pa.chunked_array([pa.array(table.column(i).to_pylist())]))
+    return table
 
 
 def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:

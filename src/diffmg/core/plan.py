@@ -79,8 +79,8 @@ class Source:
 
     @property
     def is_database(self) -> bool:
-        """Whether it is a database file or address."""
-        return "://" in self.name or self.name.endswith(DATABASES)
+        """Whether it is a database file or address, or a folder of tables, which ends with a slash."""
+        return "://" in self.name or self.name.endswith((*DATABASES, "/"))
 
     @property
     def is_described(self) -> bool:
@@ -99,7 +99,8 @@ class Source:
 
     def located(self) -> Source:
         """The same source with an absolute path."""
-        found = replace(self, name=str(Path(self.name).resolve())) if self.is_file else self
+        slash = "/" if self.name.endswith("/") else ""
+        found = replace(self, name=f"{Path(self.name).resolve()}{slash}") if self.is_file else self
         if self.predictions is None or not self.predictions.is_file:
             return found
         return replace(found, predictions=replace(self.predictions, table=str(Path(self.predictions.table).resolve())))

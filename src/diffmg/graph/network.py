@@ -39,7 +39,13 @@ W = TypeVar("W", Relation, tuple[str, str, str], RelationLike)
 SHOWN = 6
 """Types and relations that `repr` shows."""
 CONVERTERS: Registry[Callable[..., Any]] = Registry(
-    "converter", "diffmg.graph.pyg", "diffmg.graph.networkx", "diffmg.tables.frames", group="diffmg.converters"
+    "converter",
+    "diffmg.graph.pyg",
+    "diffmg.graph.networkx",
+    "diffmg.tables.frames",
+    "diffmg.tables.from_triples",
+    "diffmg.tables.ratings",
+    group="diffmg.converters",
 )
 """Conversions to and from a network, looked up by name so that this module imports none of them."""
 
@@ -130,6 +136,7 @@ class HeteroGraph:
         *,
         ids: Mapping[str, str | Sequence[str]] | None = None,
         drop: Mapping[str, Sequence[str]] | None = None,
+        split: Mapping[tuple[str, str, str], str] | None = None,
         on_unknown: Literal["error", "drop"] = "error",
         reverse: bool = True,
     ) -> HeteroGraph:
@@ -138,10 +145,32 @@ class HeteroGraph:
         `nodes` maps a type to its table, or to None to take its nodes from the relations. The id is the first column,
         or the column (or columns) that `ids` names; the others become features by their type, except those in `drop`
         (labels, for example). `relations` maps (source, name, target) to a table whose first columns are the ids of
-        source and target; a column called weight holds weights. `notes` lists what was done.
+        source and target; a column called weight holds weights. `split` says what separates several target ids in one
+        cell of a relation's table; lists need no separator. `notes` lists what was done.
         """
-        options = {"ids": ids, "drop": drop, "on_unknown": on_unknown, "reverse": reverse}
+        options = {"ids": ids, "drop": drop, "split": split, "on_unknown": on_unknown, "reverse": reverse}
         return _converted("from_tables", nodes, relations, **options)
+
+    @classmethod
+    def from_triples(
+        cls,
+        triples: Any,
+        types: Any = None,
+        *,
+        drop: Sequence[str] = (),
+        on_unknown: Literal["error", "drop"] = "error",
+        reverse: bool = True,
+        **columns: str | None,
+    ) -> HeteroGraph:
+        """A network from triples: rows (head, relation, tail), or a table with these columns; see `from_tables`.
+
+        `types` maps ids to node types, or is a table of nodes: an id, a column called type, and columns that become
+        features, except those in `drop` (labels). Without types, and without columns head_type and tail_type in the
+        triples, all nodes are of one type, `node`. Each relation name between two types is a relation. `columns` says
+        which column is what: head, relation, tail, head_type, tail_type, weight of the triples, id, type of the types.
+        """
+        options = {"drop": drop, "on_unknown": on_unknown, "reverse": reverse}
+        return _converted("from_triples", triples, types, **options, **columns)
 
     @classmethod
     def from_networkx(
@@ -155,6 +184,13 @@ class HeteroGraph:
     ) -> HeteroGraph:
         """A network from a typed NetworkX graph; see `diffmg.graph.networkx`."""
         return _converted("from_networkx", graph, node_type, edge_type, drop=drop, reverse=reverse)
+
+    def with_features(self, node_type: str, frame: Any, *, id_column: str | None = None) -> HeteroGraph:
+        """The same network with the columns of a frame as features of a type, its rows by id and in any order.
+
+        The ids are in `id_column`, or the one called like the type or `id`, or else the first. Every node needs a row.
+        """
+        return _converted("with_features", self, node_type, frame, id_column)
 
     def to_pyg(self) -> HeteroData:
         """PyG's container with features, edges, and the weights of relations that have any other than 1."""
@@ -344,9 +380,12 @@ def _rows(features: Features, order: NDArray[np.int64] | None) -> Features:
 
 def _reverses(adjacency: Mapping[Relation, sp.csr_matrix], wanted: Iterable[Relation]) -> dict[Relation, sp.csr_matrix]:
     added: dict[Relation, sp.csr_matrix] = {}
+    alike: dict[tuple[str, str, int], list[sp.csr_matrix]] = {}
+    for r, matrix in adjacency.items():
+        alike.setdefault((r.source, r.target, int(np.count_nonzero(matrix.data))), []).append(matrix)
     for relation in wanted:
         flipped = adjacency[relation].T.tocsr()
-        partners = (m for r, m in adjacency.items() if (r.target, r.source) == (relation.source, relation.target))
+        partners = alike.get((relation.target, relation.source, int(np.count_nonzero(flipped.data))), ())
         if not any(equal(flipped, partner) for partner in partners):
             reverse = Relation(relation.target, f"rev_{relation.name}", relation.source)
             if reverse in adjacency:

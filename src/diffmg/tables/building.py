@@ -1,6 +1,6 @@
 """Builds a network from tables. Nodes are numbered by sorted id, so the order of rows does not matter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,8 @@ from diffmg.core.arrow import numbers
 from diffmg.core.codec import from_plain
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.encoding import FeatureEncoder
-from diffmg.tables.keys import Keys, in_one_type
+from diffmg.tables.ends import chosen_rows, ends_of
+from diffmg.tables.keys import Keys, in_one_type, repeats
 from diffmg.tables.network import Edges, Ints, Network, Tables
 from diffmg.tables.reading import column, notes_of
 from diffmg.tables.timing import Timing
@@ -36,7 +37,7 @@ def build_network(
     edges, notes = _all_edges(description, tables, ids)
     values = {t: keys.values for t, keys in ids.items()}
     read = [note for table in tables.values() for note in notes_of(table)]
-    network = Network(description, tables, values, rows, {}, {}, edges, (*notes, *read))
+    network = Network(description, tables, values, rows, {}, {}, edges, (*description.notes, *notes, *read))
     if description.moments is None:
         return _with_features(network, encoders, None)
     timing = Timing.of(network, fitted=encoders is not None)
@@ -52,9 +53,12 @@ def _numbered(description: Description, tables: Tables, by_id: bool) -> tuple[di
         order = pc.sort_indices(keys.values)
         if node.table is not None and not by_id:
             order = pa.array(range(len(order)), pa.int64())
-        ids[node_type] = Keys(keys.values.take(order), keys.guessed)
+        ids[node_type] = keys.take(order)
         if node.table is not None:
             rows[node_type] = order
+            if node.where:
+                chosen = chosen_rows(tables[node.table], node.where, f"nodes {node_type!r}")
+                rows[node_type] = pa.array(chosen).take(order)
     return ids, rows
 
 
@@ -89,7 +93,14 @@ def _encoder(
     names = description.features_of(node_type, table.column_names)
     for name in names:
         column(table, name, f"nodes {node_type!r}")
-    return FeatureEncoder.fit(table.take(fitting), names, node.encode)
+    table = table.take(fitting)
+    if node.features is None:
+        names = [name for name in names if name not in node.id or _repeats(table.column(name))]
+    return FeatureEncoder.fit(table, names, node.encode)
+
+
+def _repeats(values: pa.ChunkedArray) -> bool:
+    return repeats(len(values) - values.null_count, pc.count_distinct(values).as_py())
 
 
 def _all_edges(description: Description, tables: Tables, ids: _Ids) -> tuple[dict[str, Edges], list[str]]:
@@ -111,12 +122,15 @@ def _ids(node_type: str, node: NodeTable, tables: Tables, description: Descripti
     if node.table is not None:
         table = tables[node.table]
         keys = Keys.read(table, node.id or table.column_names[:1], f"nodes {node_type!r}")
+        if node.where:
+            keys = keys.take(chosen_rows(table, node.where, f"nodes {node_type!r}"))
         _check_unique(node_type, keys.values, description)
         return Keys(keys.values.combine_chunks(), keys.guessed)
     named = [
-        Keys.read(tables[r.table], end[1:], f"relation {name!r}")
+        keys
         for name, r in description.relations.items()
-        for end in (r.source, r.target)
+        if node_type in (r.source[0], r.target[0])
+        for end, keys in zip((r.source, r.target), ends_of(name, r, tables[r.table])[:2], strict=True)
         if end[0] == node_type
     ]
     if not named:
@@ -143,23 +157,22 @@ def _check_unique(node_type: str, values: pa.ChunkedArray, description: Descript
 
 
 def _edges(name: str, relation: RelationTable, table: pa.Table, ids: _Ids, drop: bool) -> tuple[Edges, list[str]]:
-    source, notes = _node_numbers(name, relation.source, table, ids, drop)
-    target, more = _node_numbers(name, relation.target, table, ids, drop)
-    rows = np.flatnonzero((source >= 0) & (target >= 0))
-    weight = None
+    *keys, rows = ends_of(name, relation, table)
+    source, notes = _node_numbers(name, relation.source[0], keys[0], ids, drop)
+    target, more = _node_numbers(name, relation.target[0], keys[1], ids, drop)
+    known = np.flatnonzero((source >= 0) & (target >= 0))
+    rows, weight = rows[known], None
     if relation.weight is not None:
         weight = numbers(column(table, relation.weight, f"relation {name!r}"), f"weights of relation {name!r}")[rows]
     ends = Relation(relation.source[0], relation.name or name, relation.target[0])
-    found = Edges(ends, np.stack([source[rows], target[rows]]), weight, rows)
+    found = Edges(ends, np.stack([source[known], target[known]]), weight, rows)
     if weight is not None:  # sorted, so that sums of the weights of repeated edges do not depend on the order of rows
         found = found.only(np.lexsort((weight, *found.index[::-1])))
     return found, notes + more
 
 
-def _node_numbers(name: str, end: Sequence[str], table: pa.Table, ids: _Ids, drop: bool) -> tuple[Ints, list[str]]:
-    """The node number for each row, or -1 for missing and unknown ids."""
-    node_type, *columns = end
-    given = Keys.read(table, columns, f"relation {name!r}")
+def _node_numbers(name: str, node_type: str, given: Keys, ids: _Ids, drop: bool) -> tuple[Ints, list[str]]:
+    """The node number for each id, or -1 for missing and unknown ones."""
     known, values = in_one_type(f"{node_type} in relation {name!r}", [ids[node_type], given])
     found = pc.index_in(values, value_set=known)
     notes = []

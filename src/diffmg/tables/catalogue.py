@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-Kind = Literal["yes or no", "integer", "number", "date", "moment", "text", "any", "other"]
+Kind = Literal["yes or no", "integer", "number", "date", "moment", "text", "list", "any", "other"]
 """Kind of a column; `any` is an untyped column of SQLite, `other` cannot be a feature."""
 
 SQL_KINDS: dict[str, Kind] = {"Boolean": "yes or no", "Integer": "integer", "Numeric": "number", "Float": "number"}
@@ -120,7 +120,9 @@ def _from_duckdb(connection: Connection) -> Iterable[DatabaseTable]:
 def _duckdb_kind(type_: str) -> Kind:
     if type_.startswith("DECIMAL") and type_.endswith(",0)"):
         return "integer"
-    return "other" if type_.endswith("]") else DUCKDB_KINDS.get(type_.partition("(")[0], "other")
+    if type_.endswith("]"):
+        return "list" if type_.endswith("[]") and DUCKDB_KINDS.get(type_[:-2]) in ("text", "integer") else "other"
+    return DUCKDB_KINDS.get(type_.partition("(")[0], "other")
 
 
 def _with_matched_keys(table: DatabaseTable, tables: Mapping[str, DatabaseTable]) -> DatabaseTable:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from diffmg.core import DiffmgError
+from diffmg.tables.folder import folder_engine
 from diffmg.tables.reading import first_bytes
 
 if TYPE_CHECKING:
@@ -84,11 +85,13 @@ def _engine(address: str) -> Engine:
 
 
 def _file_engine(path: Path) -> Engine:
-    """Chosen by file content: SQLite and DuckDB files often have the same extension."""
+    """Chosen by file content: SQLite and DuckDB files often have the same extension. A folder holds a file a table."""
     from sqlalchemy import URL, NullPool, create_engine
 
     if not path.exists():
         raise DiffmgError(f"a database must be a file or an address, but got no file at {str(path)!r}")
+    if path.is_dir():
+        return folder_engine(path)
     head = first_bytes(path, "a database", "tables")
     if head.startswith(b"SQLite format 3\0"):
         uri = f"file:{quote(str(path.resolve()))}?mode=ro"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,11 +15,14 @@ from diffmg.tables.as_of import as_of_notes, latest_of
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
 from diffmg.tables.description import Description, NodeTable, RelationTable
+from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
+from diffmg.tables.keys import repeats
 from diffmg.tables.leakage import held_back
 from diffmg.tables.reading import is_file_name, with_notes
 from diffmg.tables.rows import (
     Tables,
     Times,
+    counts_of,
     has_rows,
     kind_of,
     read_query,
@@ -45,12 +49,14 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
     time are not; a bare date stands for the end of its day), and edges to other rows are dropped. Tables become node
     types with the primary key as id; tables without a key use row numbers. Foreign keys become relations; tables with
     two foreign keys and no columns other than keys become direct relations. Tables without rows, or not linked to the
-    target by keys, are left out. The label, columns whose names contain its stem, and keys made of these are neither
-    features nor relations. Several labels are `TABLE.COLUMN,COLUMN`.
+    target by keys, are left out. Where no foreign key is declared, keys are guessed, with the evidence in `notes`. The
+    label, columns whose names contain its stem, and keys made of these are neither features nor relations. Several
+    labels are `TABLE.COLUMN,COLUMN`.
     """
     with connected(address) as connection:
         tables = _catalogue(connection, address)
         name, labels = _target(target, tables)
+        tables, guesses = with_guessed_keys(connection, tables, [(name, label) for label in labels])
         telling = (c for label in labels for c in held_back(label, tables[name].columns) if c not in labels)
         hidden = tuple(dict.fromkeys(telling))
         leaking = [key for key in tables[name].foreign if {*labels, *hidden} & {*key.columns}]
@@ -59,19 +65,21 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
         if not has_rows(connection, tables[name], (), times.get(name, {})):
             raise _no_rows(name, times)
         tables = linked_to(name, with_rows(connection, tables, times))
+    guesses = kept_guesses(guesses, tables)
     relations = relations_of(tables, name)
     if not relations:
         raise DiffmgError(
-            f"foreign keys must link {name!r} to other tables with rows, but got none; "
-            "declare keys in the database, or describe the relations in a TOML file"
+            f"foreign keys must link {name!r} to other tables with rows, but got none, and none could be guessed from "
+            "names and values; declare keys in the database, or describe the relations in a TOML file"
         )
     return Description(
         nodes_of(tables, name, frozenset({*labels, *hidden})),
         relations,
         ClassificationSpec(name, labels, held_back=hidden, seed=seed),
         database=address,
-        on_unknown="drop" if as_of else "error",
+        on_unknown="drop" if as_of or not are_exact(guesses) else "error",
         as_of={f"{t}.{column}": time for t in tables for column, time in times.get(t, {}).items()},
+        notes=guess_notes(guesses),
     )
 
 
@@ -114,10 +122,17 @@ def nodes_of(tables: Tables, target: str, hidden: frozenset[str]) -> dict[str, N
     nodes = {}
     for name, table in tables.items():
         if not _is_link(table, tables, target):
-            no_features = table.keys.union(_id(table, tables), hidden if name == target else ())
+            own = _id(table, tables)
+            no_features = _no_features(table, own).union(hidden if name == target else ())
             features = tuple(c for c, kind in table.columns.items() if kind != "other" and c not in no_features)
-            nodes[name] = NodeTable(name, _id(table, tables), features)
+            nodes[name] = NodeTable(name, own, features)
     return nodes
+
+
+def _no_features(table: DatabaseTable, own: tuple[str, ...]) -> frozenset[str]:
+    """Keys; but parts of a key that refer to nothing and repeat, such as a year or a line number, are features."""
+    foreign = {c for key in table.foreign for c in key.columns}
+    return (table.keys | {*own}) - {c for c in own if len(own) > 1 and c not in foreign}
 
 
 def relations_of(tables: Tables, target: str) -> dict[str, RelationTable]:
@@ -213,8 +228,16 @@ def with_rows(connection: Connection, tables: Tables, times: Mapping[str, Times]
     for name, table in filled.items():
         own = times.get(name, {})
         empty = [k for k in table.foreign if k.table not in filled or not has_rows(connection, table, k.columns, own)]
-        filled[name] = table.without(empty)
+        filled[name] = _without_numbers(connection, table.without(empty))
     return filled
+
+
+def _without_numbers(connection: Connection, table: DatabaseTable) -> DatabaseTable:
+    """The table; parts of its key that hardly repeat, such as an order's number, are no kind of feature."""
+    foreign = {c for key in table.foreign for c in key.columns}
+    parts = [c for c in table.primary if len(table.primary) > 1 and c not in foreign]
+    single = {c for c in parts if not repeats(*counts_of(connection, table, c)[1:])}
+    return replace(table, columns={c: "other" if c in single else kind for c, kind in table.columns.items()})
 
 
 def _read(connection: Connection, name: str, description: Description, tables: Tables, times: Times) -> pa.Table:

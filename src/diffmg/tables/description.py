@@ -11,11 +11,13 @@ from diffmg.core.files import write_text
 from diffmg.core.options import check_names
 from diffmg.tables.connecting import without_password
 from diffmg.tables.encoding import Encode
+from diffmg.tables.expanding import with_relations
 from diffmg.tables.times import period
+from diffmg.tables.triples import Triples
 from diffmg.tables.windows import Moments, WindowTable
 
 FORMAT = 1
-PARTS = ("nodes", "relations", "task", "moments", "windows")
+PARTS = ("nodes", "relations", "task", "moments", "windows", "triples")
 """Fields of a description that are tables of their own."""
 OnUnknown = Literal["error", "drop"]
 
@@ -32,6 +34,8 @@ class NodeTable(Checked):
     """Columns that become features; by default all but ids, keys, labels and splits."""
     encode: Encode = "by_type"
     """How columns become features: each by its type, or numbers unchanged, as a dense or sparse matrix."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Maps columns to values: only rows with these values are nodes of this type."""
     time: str | None = None
     """In a timed network, the column with the time from which a row is known."""
     time_of: tuple[str, ...] = ()
@@ -53,9 +57,18 @@ class RelationTable(Checked):
     """Whether the reverse relation is added."""
     name: str | None = None
     """Name of the relation, if not its key in the description: relations between other types may share names."""
+    split: str | None = None
+    """What separates several target ids in one cell, or `json` for JSON lists: one edge for each of them."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Maps columns to values: only rows with these values are edges."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.split is not None and (not self.split or len(self.target) != 2):
+            raise DiffmgError(
+                "`split` is a text between the ids in the one column of the target, "
+                f"but got {self.split!r} for the columns {list(self.target[1:])}"
+            )
         for name, end in (("source", self.source), ("target", self.target)):
             if len(end) < 2:
                 raise DiffmgError(f"`{name}` must be [node type, column, ...], but got {list(end)}")
@@ -79,6 +92,10 @@ class Description(Checked):
     """The predictions of a timed task; None if nothing is timed."""
     windows: Mapping[str, WindowTable] = field(default_factory=dict)
     """Relations by time."""
+    triples: Triples | None = None
+    """A file of triples, which relations are rows of."""
+    notes: tuple[str, ...] = ()
+    """What people should know of it, such as which keys were guessed; among the notes of the network."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,7 +163,8 @@ class Description(Checked):
         """Columns of a table that are ids, keys, weights, labels, ratings or splits, so not features."""
         ids = {c for n in self.nodes.values() if n.table == table for c in n.id}
         for_task = {} if self.task is None else self.task.columns(self)
-        return ids | self._edge_columns(table) | self._time_columns(table) | for_task.get(table, set())
+        wheres = {c for n in self.nodes.values() if n.table == table for c in n.where}
+        return ids | wheres | self._edge_columns(table) | self._time_columns(table) | for_task.get(table, set())
 
     def query_of(self, table: str) -> str | None:
         """The SELECT that gives a table; None for a table or file of this name."""
@@ -159,12 +177,23 @@ class Description(Checked):
         node = self.nodes[node_type]
         if node.features is not None:
             return [*node.features]
-        keys = {*(node.id or columns[:1]), *self.keys_of(node.table or "")}
+        keys = {*(node.id or columns[:1]), *self.keys_of(node.table or "")} - self._free_parts(node)
         return [name for name in columns if name not in keys]
 
-    def _edge_columns(self, table: str) -> set[str]:
+    def _free_parts(self, node: NodeTable) -> set[str]:
+        """Columns of an id of several that refer to no other node, such as a year or a line number: features too."""
+        if len(node.id) < 2:
+            return set()
+        table = node.table or ""
+        for_task = {} if self.task is None else self.task.columns(self)
+        taken = self._edge_columns(table, node.id) | self._time_columns(table) | for_task.get(table, set())
+        return {*node.id} - taken
+
+    def _edge_columns(self, table: str, own: tuple[str, ...] = ()) -> set[str]:
+        """Columns of a table with the ends and weights of edges; ends that are the row itself, by `own`, left out."""
         relations = [r for r in self.relations.values() if r.table == table]
-        return {c for r in relations for c in (*r.source[1:], *r.target[1:], r.weight) if c is not None}
+        ends = {c for r in relations for end in (r.source[1:], r.target[1:]) if not own or end != own for c in end}
+        return ends | {c for r in relations for c in (r.weight, *r.where) if c is not None}
 
     def _time_columns(self, table: str) -> set[str]:
         """Columns with times, and keys of windows."""
@@ -182,8 +211,8 @@ class Description(Checked):
 
 
 def read_description(path: Path) -> Description:
-    """Read a TOML file."""
-    return description_from_dict(read_toml(path, "a description"))
+    """Read a TOML file; triples that it names become node types and relations."""
+    return description_from_dict(with_relations(read_toml(path, "a description"), path.parent))
 
 
 def description_from_dict(data: Mapping[str, Any]) -> Description:
@@ -196,7 +225,9 @@ def description_from_dict(data: Mapping[str, Any]) -> Description:
     if not isinstance(given.get("as_of", {}), dict):
         raise DiffmgError(f"`as_of` must be a table of 'TABLE.COLUMN' = 'TIME', but got {given['as_of']!r}")
     nodes, relations, task = given.pop("nodes"), given.pop("relations"), given.pop("task", None)
-    windows, moments = given.pop("windows", {}), given.pop("moments", None)
+    windows, moments, triples = given.pop("windows", {}), given.pop("moments", None), given.pop("triples", None)
+    if "notes" in given:
+        given["notes"] = (given["notes"],) if isinstance(given["notes"], str) else tuple(given["notes"])
     if not isinstance(windows, dict):
         raise DiffmgError(f"relations by time are tables [windows.NAME], but got {windows!r}")
     return Description(
@@ -205,6 +236,7 @@ def description_from_dict(data: Mapping[str, Any]) -> Description:
         None if task is None else _task(task),
         windows={name: from_plain(WindowTable, w, f"[windows.{name}]") for name, w in windows.items()},
         moments=None if moments is None else from_plain(Moments, moments, "[moments]"),
+        triples=None if triples is None else from_plain(Triples, triples, "[triples]"),
         **given,
     )
 
@@ -218,6 +250,8 @@ def description_to_dict(description: Description) -> dict[str, Any]:
         plain[kind] = {n: {table if k == "table" else k: v for k, v in part.items()} for n, part in parts.items()}
     if description.moments is not None:
         plain["moments"] = _plain(description.moments)
+    if description.triples is not None:
+        plain["triples"] = _plain(description.triples)
     if description.windows:
         plain["windows"] = {name: _plain(window) for name, window in description.windows.items()}
     if description.database is not None:
@@ -259,11 +293,7 @@ def _plain(part: Any) -> dict[str, Any]:
     for f in fields(part):
         value = getattr(part, f.name)
         default = f.default_factory() if f.default_factory is not MISSING else f.default
-        if (
-            f.name not in ("nodes", "relations", "task", "moments", "windows")
-            and value != default
-            and value is not None
-        ):
+        if not (f.name in PARTS and isinstance(part, Description)) and value != default and value is not None:
             one = isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], str)
             plain[f.name] = value[0] if one else to_plain(value)
     return plain

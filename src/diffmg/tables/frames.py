@@ -1,16 +1,20 @@
 """A network from tables in memory."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, Relation, unknown
-from diffmg.graph.checks import checked_relation
+from diffmg.core.codec import to_plain
+from diffmg.graph.checks import checked_features, checked_relation
 from diffmg.graph.network import CONVERTERS, HeteroGraph
-from diffmg.tables.building import build_network
+from diffmg.tables.building import EXAMPLES, build_network
 from diffmg.tables.description import Description, NodeTable, OnUnknown, RelationTable
+from diffmg.tables.encoding import FeatureEncoder
 from diffmg.tables.reading import as_table, column
+from diffmg.tasks.by_id import in_node_order
 
 WEIGHT = "weight"
 """The weight column of a relation's table, if present."""
@@ -23,10 +27,12 @@ def graph_from_tables(
     *,
     ids: Mapping[str, str | Sequence[str]] | None = None,
     drop: Mapping[str, Sequence[str]] | None = None,
+    split: Mapping[tuple[str, str, str], str] | None = None,
     on_unknown: OnUnknown = "error",
     reverse: bool = True,
 ) -> HeteroGraph:
     """Implements `HeteroGraph.from_tables`: turns the tables and options into a description."""
+    separators = {checked_relation(relation): text for relation, text in (split or {}).items()}
     ids, drop = ids or {}, drop or {}
     for option, given in (("ids", ids), ("drop", drop)):
         for node_type in given:
@@ -38,7 +44,10 @@ def graph_from_tables(
     links = {}
     for (name, relation), table in zip(by_name(relations).items(), relations.values(), strict=True):
         tables[name] = as_table(table, f"relation {name!r}")
-        links[name] = _relation_table(name, relation, keys, tables[name], reverse)
+        link = _relation_table(name, relation, keys, tables[name], reverse)
+        links[name] = replace(link, split=separators.pop(relation, None))
+    if separators:
+        raise unknown("relation in `split`:", str(next(iter(separators))), map(str, by_name(relations).values()))
     return build_network(Description(described, links, on_unknown=on_unknown), tables, by_id=False).graph({})
 
 
@@ -78,3 +87,24 @@ def _relation_table(
     ends = (relation.source, *columns[:first]), (relation.target, *columns[first:both])
     weight = WEIGHT if WEIGHT in columns[both:] else None
     return RelationTable(name, *ends, weight, both=reverse, name=relation.name)
+
+
+@CONVERTERS.add("with_features")
+def with_features(graph: HeteroGraph, node_type: str, frame: Any, id_column: str | None = None) -> HeteroGraph:
+    """Implements `HeteroGraph.with_features`."""
+    what = f"the features of {node_type!r}"
+    table, own = in_node_order(graph, node_type, as_table(frame, what), id_column, what)
+    without = graph.ids_of(node_type)[table.column(own).is_null().to_numpy()]
+    if len(without):
+        some = without[:EXAMPLES].tolist()
+        raise DiffmgError(f"every {node_type!r} node needs a row of features, but got none for {len(without)}: {some}")
+    names = [name for name in table.column_names if name != own]
+    encoder = FeatureEncoder.fit(table.sort_by(own), names, "by_type")
+    matrix = encoder.transform(table, what)
+    if matrix is None:
+        raise DiffmgError(f"{what} must be columns that can be used, but got {encoder.notes(table, node_type)}")
+    features = {**graph.features, **checked_features({node_type: matrix}, graph.schema, graph.num_nodes)}
+    notes = [note for note in graph.notes if not note.startswith(f"{node_type}.")]
+    encoders = {**graph.encoders, node_type: to_plain(encoder)}
+    made = replace(graph, features=features, encoders=encoders, notes=(*encoder.notes(table, node_type), *notes))
+    return made if graph.device.type == "cpu" else made.to(graph.device)

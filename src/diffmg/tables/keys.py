@@ -1,7 +1,7 @@
 """Ids and keys in columns of tables, and how columns of several tables are compared."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -23,6 +23,10 @@ class Keys:
         """The ids in these columns of a table."""
         return cls(key_column(table, names, what), is_guessed(table))
 
+    def take(self, rows: Any) -> Self:
+        """The ids of some rows."""
+        return replace(self, values=self.values.take(pa.array(rows)))
+
 
 def in_one_type(what: str, columns: Sequence[Keys]) -> list[Any]:
     """Cast ids to one type. Integers with a guessed type become text if others are text; else all must agree."""
@@ -36,3 +40,8 @@ def in_one_type(what: str, columns: Sequence[Keys]) -> list[Any]:
             "make them all text or all whole numbers"
         )
     return [c.values.cast(next(iter(types), pa.null())) for c in columns]
+
+
+def repeats(known: int, different: int) -> bool:
+    """Whether values of a part of a key occur again and again, as years do, or number the rows and tell nothing."""
+    return 0 < different <= known / 2

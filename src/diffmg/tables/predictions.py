@@ -15,6 +15,8 @@ from diffmg.tables.catalogue import read_catalogue
 from diffmg.tables.connecting import connected
 from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of, short_name, with_rows
 from diffmg.tables.description import Description, NodeTable, RelationTable
+from diffmg.tables.folder import name_in
+from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
 from diffmg.tables.own_rows import holds_predictions
 from diffmg.tables.reading import is_file_name, read_table
 from diffmg.tables.roles import Roles
@@ -45,10 +47,12 @@ def describe_predictions(address: str, given: Predictions) -> Description:
     with connected(address) as connection:
         tables = read_catalogue(connection)
         table = read_predictions(connection, given.table, tables)
-        tables.pop(given.table, None)
+        tables.pop(name_in(address, given.table), None)
+        tables, guesses = with_guessed_keys(connection, tables)
         roles = Roles.of(given, table, tables)
         tables = {n: t for n, t in tables.items() if not holds_predictions(connection, t, table, roles)}
         tables = linked_to(roles.entity_table, with_rows(connection, tables, {}))
+        guesses = kept_guesses(guesses, tables)
         times = time_columns(connection, tables, _static(given.static, tables))
         _check_timed(times, tables)
         history = given.history or _staleness(connection, times, table.column(roles.time))
@@ -77,6 +81,8 @@ def describe_predictions(address: str, given: Predictions) -> Description:
         database=address,
         moments=moments,
         windows=windows,
+        on_unknown="error" if are_exact(guesses) else "drop",
+        notes=guess_notes(guesses),
     )
 
 

@@ -13,6 +13,7 @@ from diffmg.tables.as_of import cut_tables
 from diffmg.tables.building import build_network
 from diffmg.tables.copies import check_copies
 from diffmg.tables.description import Description, description_to_dict, read_description
+from diffmg.tables.expanding import read_triples
 from diffmg.tables.reading import as_table, is_file_name, read_table
 from diffmg.tasks.problem import Problem
 
@@ -40,7 +41,12 @@ def read_tables(description: Description, folder: Path) -> dict[str, pa.Table]:
         files = [name for name in description.tables if is_file_name(name)]
         read = dict(read_database(placed))
         return {name: read_table(folder / name, description.encoding) for name in files if name not in read} | read
-    tables = {name: read_table(folder / name, description.encoding) for name in description.tables}
+    triples, tables = description.triples, {}
+    if triples is not None:
+        drop = description.on_unknown == "drop"
+        tables[triples.file] = read_triples(triples, folder, description.encoding, drop=drop)[0]
+    more = [name for name in description.tables if name not in tables]
+    tables |= {name: read_table(folder / name, description.encoding) for name in more}
     return cut_tables(tables, description.as_of)
 
 

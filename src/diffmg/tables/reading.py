@@ -1,8 +1,8 @@
 """Reads tables from files and Arrow-compatible objects."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from csv import reader
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 
 from diffmg.core import DiffmgError, unknown
-from diffmg.core.arrow import as_column, plain
+from diffmg.core.arrow import as_frame, checked_table, plain
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 OTHERS = (",", ";", "\t", "|")
@@ -33,8 +33,8 @@ def is_file_name(name: str) -> bool:
     return re.search(r"\.(csv|tsv|txt|parquet)(\.gz|\.bz2|\.zst)?$", name.lower()) is not None
 
 
-def read_table(path: Path | str, encoding: str = "utf8") -> pa.Table:
-    """Read CSV, TSV or Parquet, optionally compressed, by file extension."""
+def read_table(path: Path | str, encoding: str = "utf8", names: Sequence[str] = ()) -> pa.Table:
+    """Read CSV, TSV or Parquet, optionally compressed, by its ending; `names` are those of a text without a head."""
     path = Path(path)
     endings = [ending.lower() for ending in path.suffixes]
     packing = PACKED.get(endings.pop()) if endings and endings[-1] in PACKED else None
@@ -47,7 +47,7 @@ def read_table(path: Path | str, encoding: str = "utf8") -> pa.Table:
             with pa.input_stream(str(path), compression=packing) as stream:
                 table = parquet.read_table(pa.BufferReader(stream.read_buffer()) if packing else path)
         else:
-            table = _read_text(path, packing, DELIMITERS[kind], encoding)
+            table = _read_text(path, packing, DELIMITERS[kind], encoding, names)
     except (pa.ArrowException, OSError, LookupError, UnicodeError) as error:
         raise DiffmgError(
             f"{str(path)!r} must be a whole table in {encoding}, but got: {error}; "
@@ -55,22 +55,12 @@ def read_table(path: Path | str, encoding: str = "utf8") -> pa.Table:
         ) from error
     if not table.num_rows:
         raise DiffmgError(f"a table must have rows, but got none in {str(path)!r}")
-    return _checked(table, repr(path.name))
+    return checked_table(table, repr(path.name))
 
 
 def as_table(given: Any, what: str) -> pa.Table:
     """A table from an object with the Arrow stream protocol (pandas, polars, Arrow) or a mapping of columns."""
-    if isinstance(given, pa.Table):
-        return _checked(given, what)
-    if isinstance(given, Mapping):
-        given = {str(name): as_column(values, f"column {name!r} of {what}") for name, values in given.items()}
-    elif not hasattr(given, "__arrow_c_stream__"):
-        raise DiffmgError(f"the table of {what} must speak Arrow or map names to columns, but got {type(given)}")
-    try:
-        table = pa.table(given)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise DiffmgError(f"the table of {what} must have plain columns of one length, but got: {error}") from error
-    return _checked(table, what)
+    return as_frame(given, what)
 
 
 def column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
@@ -81,14 +71,18 @@ def column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
 
 
 def key_column(table: pa.Table, names: Sequence[str], what: str) -> pa.ChunkedArray:
-    """A column of ids; several columns are joined by '/' to text, missing if any of them is."""
+    """A column of ids; several columns are joined by '/' to text, missing if any of them is.
+
+    A '/' or a backslash within a value gets a backslash before it, so that different keys never become the same text.
+    """
     columns = [plain(column(table, name, what)) for name in names]
     for name, values in zip(names, columns, strict=True):
         if not any(getattr(pa.types, f"is_{kind}")(values.type) for kind in KEYS):
             raise DiffmgError(f"ids in column {name!r} of {what} must be text or whole numbers, but got {values.type}")
     if len(columns) == 1:
         return columns[0]
-    return pc.binary_join_element_wise(*(c.cast(pa.string()) for c in columns), "/", null_handling="emit_null")
+    texts = (pc.replace_substring_regex(c.cast(pa.string()), r"([/\\])", r"\\\1") for c in columns)
+    return pc.binary_join_element_wise(*texts, "/", null_handling="emit_null")
 
 
 def first_bytes(path: Path, what: str, content: str) -> bytes:
@@ -119,19 +113,20 @@ def is_guessed(table: pa.Table) -> bool:
     return GUESSED.items() <= (table.schema.metadata or {}).items()
 
 
-def _checked(table: pa.Table, what: str) -> pa.Table:
-    double = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
-    if double:
-        raise DiffmgError(f"every column of {what} must have a name of its own, but got {double} more than once")
-    for i, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):  # views do not support `take`
-            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
-        elif "view" in str(field.type) and not pa.types.is_dictionary(field.type):  # nor do lists or structs of them
-            table = table.set_column(i, field.name, pa.chunked_array([pa.array(table.column(i).to_pylist())]))
-    return table
+def first_row(path: Path, encoding: str = "utf8") -> list[str] | None:
+    """The cells of the first line of a text file, its head if it has one; None for other files."""
+    endings = [ending.lower() for ending in path.suffixes]
+    packing = PACKED.get(endings.pop()) if endings and endings[-1] in PACKED else None
+    if not endings or endings[-1] not in DELIMITERS:
+        return None
+    _check_content(path)
+    delimiter = _delimiter(path, packing, DELIMITERS[endings[-1]], encoding)
+    with pa.input_stream(str(path), compression=packing) as stream:
+        lines = stream.read(2**16).decode(encoding, errors="replace").removeprefix("\ufeff").splitlines()
+    return next(reader(lines[:1], delimiter=delimiter), [])
 
 
-def _read_text(path: Path, packing: str | None, usual: str, encoding: str) -> pa.Table:
+def _read_text(path: Path, packing: str | None, usual: str, encoding: str, names: Sequence[str]) -> pa.Table:
     """A table from text; column types are inferred, unless that would change a value."""
     delimiter = _delimiter(path, packing, usual, encoding)
     parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
@@ -140,9 +135,10 @@ def _read_text(path: Path, packing: str | None, usual: str, encoding: str) -> pa
         """Read with these conversion options."""
         convert = csv.ConvertOptions(strings_can_be_null=True, **given)
         with pa.input_stream(str(path), compression=packing) as stream:
-            return csv.read_csv(stream, csv.ReadOptions(encoding=encoding), parsing, convert)
+            reading = csv.ReadOptions(encoding=encoding, column_names=list(names) or None)
+            return csv.read_csv(stream, reading, parsing, convert)
 
-    table = _checked(read(), repr(path.name))
+    table = checked_table(read(), repr(path.name))
     broken = [field.name for field in table.schema if pa.types.is_binary(field.type)]
     if broken:
         raise UnicodeError(f"bytes that are no {encoding} in the columns {broken}")

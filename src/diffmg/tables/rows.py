@@ -66,6 +66,18 @@ def has_rows(connection: Connection, table: DatabaseTable, keys: Sequence[str], 
     return connection.execute(one).first() is not None
 
 
+def counts_of(connection: Connection, table: DatabaseTable, name: str) -> tuple[int, int, int]:
+    """How many rows a table has, how many of them with a value in a column, and how many different values."""
+    import sqlalchemy as sa
+
+    source = source_of(table)
+    counts = sa.select(
+        sa.func.count(), sa.func.count(source.c[name]), sa.func.count(source.c[name].distinct())
+    ).select_from(source)
+    rows, known, different = connection.execute(counts).one()
+    return int(rows), int(known), int(different)
+
+
 def kind_of(table: DatabaseTable, name: str, tables: Tables) -> Kind:
     """The kind of a column or `KEY.COLUMN`; an unknown name raises an error that suggests the nearest."""
     if name in table.columns:

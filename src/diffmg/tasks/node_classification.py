@@ -18,6 +18,7 @@ from diffmg.core.task import Examples, Folds, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers
+from diffmg.tasks.by_id import column_of, in_node_order, label_names
 from diffmg.tasks.class_balance import (
     ClassWeight,
     checked_class_weight,
@@ -135,6 +136,29 @@ class NodeClassification(NodeTask):
         return cls.build(
             target, labels, **parts, classes=classes, metric=metric, positive=positive, class_weight=class_weight
         )
+
+    @classmethod
+    def from_frame(
+        cls,
+        graph: HeteroGraph,
+        target: str,
+        frame: Any,
+        *,
+        id_column: str | None = None,
+        label: str | None = None,
+        split: str | None = None,
+        **options: Any,
+    ) -> NodeClassification:
+        """Build from a frame of pandas, polars or Arrow (or columns by name) with ids and labels, in any order.
+
+        The ids are in `id_column`, or the one called like the type or `id`, or else the first; the label is `label`, or
+        the only other column. Nodes without a row have no label; ids that no node has, missing and double ones are
+        errors. `split` names a column; a random split is drawn by id. `options` are those of `from_column`.
+        """
+        table, own = in_node_order(graph, target, frame, id_column, "the labels")
+        (name,) = label_names(table, label, (own, split))
+        given = None if split is None else column_of(table, split, "the labels")
+        return cls.from_column(target, table.column(name), split=given, ids=graph.ids_of(target), **options)
 
     @property
     def nodes(self) -> int:

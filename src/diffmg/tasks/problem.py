@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from diffmg.core import DiffmgError, Engine, MetaGraph, Source, Task, compile_program
 from diffmg.core.space import check_fits
-from diffmg.graph.network import HeteroGraph
+from diffmg.graph.network import CONVERTERS, HeteroGraph
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,17 @@ class Problem:
 
     def __post_init__(self) -> None:
         self.task.check(self.graph)
+
+    @classmethod
+    def from_ratings(cls, ratings: Any, **options: Any) -> Problem:
+        """A ranking of items for users from a frame of pandas, polars or Arrow (or columns by name), a row a choice.
+
+        `user`, `item` and `rating` name the columns, where they are not called as usual; without a rating every row was
+        liked. The columns' names are the node types. `users` and `items`, if given, are frames with an id first and
+        columns that become features. Other options are those of a ranking in `[task]`: liked, time, metric, k ...
+        """
+        made: Problem = CONVERTERS.get("from_ratings")(ratings, **options)
+        return made
 
     def to(self, device: torch.device | str, engine: Engine | None = None) -> Problem:
         """The same problem on another device, or with other switches of the engine."""

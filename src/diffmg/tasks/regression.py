@@ -19,6 +19,7 @@ from diffmg.core.task import Examples
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers
+from diffmg.tasks.by_id import column_of, in_node_order, label_names
 from diffmg.tasks.labels import Shares, split_by_id, split_numbers
 from diffmg.tasks.node_labels import check_parts, node_numbers
 from diffmg.tasks.node_task import LabelTimes, NodeTask
@@ -137,6 +138,31 @@ class NodeRegression(NodeTask):
         else:
             parts = split_by_id(strata(values), shares, seed, ids)
         return cls.build(target, values, **parts, names=names, metric=metric, loss=loss)
+
+    @classmethod
+    def from_frame(
+        cls,
+        graph: HeteroGraph,
+        target: str,
+        frame: Any,
+        *,
+        id_column: str | None = None,
+        label: str | Sequence[str] | None = None,
+        split: str | None = None,
+        **options: Any,
+    ) -> NodeRegression:
+        """Build from a frame of pandas, polars or Arrow (or columns by name) with ids and numbers, in any order.
+
+        The ids are in `id_column`, or the one called like the type or `id`, or else the first; the numbers are in
+        `label`, one or several columns, or the only other column. Nodes without a row have no number; ids that no node
+        has, missing and double ones are errors. `split` names a column; a random split is drawn by id. `options` are
+        those of `from_column`.
+        """
+        table, own = in_node_order(graph, target, frame, id_column, "the labels")
+        names = label_names(table, label, (own, split))
+        given = None if split is None else column_of(table, split, "the labels")
+        options = {"names": names, "split": given, "ids": graph.ids_of(target)} | options
+        return cls.from_column(target, *(table.column(name) for name in names), **options)
 
     @property
     def nodes(self) -> int:
