@@ -285,3 +285,10 @@ def test_too_few_moments_give_no_folds(shop):
 def test_a_timed_network_is_not_exported(shop, tmp_path):
     with pytest.raises(DiffmgError, match="tables of a network have no times, but got one with times of items, orders"):
         export_tables(problem_from_tables(*shop), tmp_path / "out")
+
+
+def test_predictions_hear_something(shop):
+    description, tables = shop
+    relations = {name: r for name, r in description.relations.items() if r.target[0] != "predictions"}
+    with pytest.raises(DiffmgError, match="no relation or window into 'predictions' with edges; add"):
+        build_network(replace(description, windows={}, relations=relations), tables)

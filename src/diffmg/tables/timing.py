@@ -48,34 +48,24 @@ class Timing:
         know which columns they use.
         """
         clock = Clock.of(network)
-        edges = _forward(network, clock, keep_empty=fitted)
         histories = {ends: _history(network, clock, ends) for ends in _ends(network)}
-        for name, window in network.description.windows.items():
-            history, hearing = histories[window.source, window.target]
-            found = history.edges(hearing, window.window)
-            if found.shape[1] or fitted:
-                relation = Relation(window.source[0], window.name or name, window.target[0])
-                edges[name] = Edges(relation, found, None, np.arange(found.shape[1]))
+        edges = _forward(network, clock, keep_empty=fitted) | _windowed(network, histories, keep_empty=fitted)
+        _check_heard(edges, clock)
+        into = {ends: pair for ends, pair in histories.items() if ends[1][0] == clock.target}
         columns: dict[str, pa.ChunkedArray] = {}
-        for ends, (history, hearing) in histories.items():
-            if ends[1][0] == clock.target:
-                numbers = _numbers(network, ends[0][0])
-                columns |= totals(_words(ends[0]), history, hearing, clock.made, numbers)
-        lost = [name for name in network.description.windows if name not in edges]
-        heard = [pair for ends, pair in histories.items() if ends[1][0] == clock.target]
-        notes = [*network.notes, *([_empty(lost)] if lost else []), *_without_history(heard, clock)]
-        if not any(e.relation.target == clock.target for e in edges.values()):
-            raise DiffmgError(
-                f"some rows must be dated before the predictions of {clock.target!r}, but got none; "
-                "compare the moments with the times of the tables, and the keys of both"
-            )
+        for ends, (history, hearing) in into.items():
+            columns |= totals(_words(ends[0]), history, hearing, clock.made, _numbers(network, ends[0][0]))
+        asked = () if fitted else [t for t in clock.times if t != clock.target]
+        later = {t: _filled_in_later(network, t, clock) for t in asked}
+        notes = [
+            *_empty([name for name in network.description.windows if name not in edges]),
+            *_without_history(list(into.values()), clock),
+            *(f"{t}.{c}: left out (dates after the time of their row)" for t, cs in later.items() for c in cs),
+        ]
         horizon = network.description.moments.horizon if network.description.moments else None
         when = LabelTimes(clock.made, period(horizon) if horizon else 0)
         dated = replace(network, timed=frozenset(clock.times), when=when, parts=clock.parts)
-        dated_types = () if fitted else [t for t in clock.times if t != clock.target]
-        later = {t: _filled_in_later(network, t, clock) for t in dated_types}
-        told = [f"{t}.{c}: left out (dates after the time of their row)" for t, cs in later.items() for c in cs]
-        return cls(replace(dated, found=edges, notes=(*notes, *told)), clock, columns, later)
+        return cls(replace(dated, found=edges, notes=(*network.notes, *notes)), clock, columns, later)
 
     def prepared(self, node_type: str, table: pa.Table, fitting: pa.Array) -> tuple[pa.Table, pa.Array]:
         """The table of a type with its further columns, and the rows that encoders may be fitted to."""
@@ -108,6 +98,20 @@ def _forward(network: Network, clock: Clock, *, keep_empty: bool) -> dict[str, E
             both[f"rev_{name}"] = replace(found, relation=back, index=found.index[::-1])
         able = {n: clock.forward(e) for n, e in both.items() if clock.may_carry(e.relation)}
         edges |= {n: e for n, e in able.items() if len(e.rows) or keep_empty}
+    return edges
+
+
+def _windowed(
+    network: Network, histories: Mapping[Ends, tuple[History, Timed]], *, keep_empty: bool
+) -> dict[str, Edges]:
+    """The edges of all windows."""
+    edges = {}
+    for name, window in network.description.windows.items():
+        history, hearing = histories[window.source, window.target]
+        found = history.edges(hearing, window.window)
+        if found.shape[1] or keep_empty:
+            relation = Relation(window.source[0], window.name or name, window.target[0])
+            edges[name] = Edges(relation, found, None, np.arange(found.shape[1]))
     return edges
 
 
@@ -146,9 +150,10 @@ def _numbers(network: Network, node_type: str) -> dict[str, NDArray[np.float64]]
     return found
 
 
-def _empty(windows: list[str]) -> str:
+def _empty(windows: list[str]) -> list[str]:
+    """A note on windows that hold no rows."""
     shown = "; ".join(windows[:SHOWN]) + ("; ..." if len(windows) > SHOWN else "")
-    return f"windows that hold no rows, left out: {len(windows)} ({shown})"
+    return [f"windows that hold no rows, left out: {len(windows)} ({shown})"] if windows else []
 
 
 def _filled_in_later(network: Network, node_type: str, clock: Clock) -> tuple[str, ...]:
@@ -164,6 +169,14 @@ def _filled_in_later(network: Network, node_type: str, clock: Clock) -> tuple[st
             if ((dates > times) & early).any():
                 found.append(name)
     return tuple(found)
+
+
+def _check_heard(edges: Mapping[str, Edges], clock: Clock) -> None:
+    if not any(e.relation.target == clock.target for e in edges.values()):
+        raise DiffmgError(
+            f"predictions must hear from other rows, but got no relation or window into {clock.target!r} with edges; "
+            "add [windows.NAME], and compare the moments with the times of the tables"
+        )
 
 
 def _without_history(heard: list[tuple[History, Timed]], clock: Clock) -> list[str]:
