@@ -57,6 +57,16 @@ def test_who_will_leave_is_asked_and_predicted_as_the_readme_says(tmp_path: Path
     assert len(rows) == 150
 
 
+def test_people_get_films_of_their_taste(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "films.py"), run_name="__main__")
+    told = capsys.readouterr().out
+    ours, popular = map(float, re.findall(r"0\.\d+", told.splitlines()[0]))
+    assert ours > 2 * popular
+    shown = re.findall(r"p([01]) +\d +film (\d+)", told)
+    assert len(shown) == 6
+    assert sum(int(film) % 5 == int(person) for person, film in shown) >= 5
+
+
 def test_the_example_takes_no_more_than_ten_lines() -> None:
     body = EXAMPLE.read_text(encoding="utf-8").partition("def main")[2].partition("if __name__")[0]
     assert len([line for line in body.splitlines()[2:] if line.strip()]) <= 10
