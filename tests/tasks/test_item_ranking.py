@@ -82,7 +82,7 @@ def test_only_what_was_known_before_a_part_is_left_out_of_its_ranking(part):
 def test_sizes():
     task = task_of()
     assert [task.size(part) for part in PARTS] == [6, 4, 4]
-    assert [task.sample_size(part) for part in PARTS] == [4, 3, 3]
+    assert task.standard_error(0.5) == pytest.approx((0.25 / 3) ** 0.5)  # by users that vote, not by pairs
     assert task.counts()["val"] == {"liked": 4, "disliked": 1}
     assert task_of(disliked=None).counts()["val"] == {"liked": 4}
     assert "chosen by ndcg of the first 3" in task.describe()
@@ -206,7 +206,7 @@ def test_what_cannot_be_a_ranking(given, words):
 def test_votes_are_rankings_of_as_many_users_as_fit(monkeypatch):
     whole = load_dataset("films:300").task
     z = tuple(torch.randn(n, 4, generator=torch.Generator().manual_seed(1)) for n in whole.shape)
-    assert len(whole.votes(z, "val")) == whole.sample_size("val")
+    assert len(whole.votes(z, "val")) == len(whole.parts["val"].voters.users)
     assert whole.score_votes(whole.votes(z, "val"), "val") == whole.evaluate(z, "val")[1]
     monkeypatch.setattr(interactions, "VOTES", 10 * whole.shape[1])
     some = load_dataset("films:300").task

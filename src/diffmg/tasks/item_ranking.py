@@ -12,7 +12,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from diffmg.core import PARTS, TASKS, DiffmgError, Part, Task, unknown
+from diffmg.core import PARTS, TASKS, DiffmgError, Part, unknown
+from diffmg.core.task import error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
@@ -20,7 +21,7 @@ from diffmg.tasks.interactions import Contrast, Interactions, Ints
 from diffmg.tasks.item_ranking_spec import RankingSpec
 from diffmg.tasks.pairs import checked_pairs
 from diffmg.tasks.ranks import SCORES, Wanted, score
-from diffmg.tasks.two_ends import Top, check_counts, check_no_edges, marks, table_of, top_items
+from diffmg.tasks.two_ends import PairTask, Top, check_counts, check_no_edges, marks, table_of, top_items
 
 if TYPE_CHECKING:
     from diffmg.tables.export import TablesOut
@@ -32,7 +33,7 @@ Rows = Mapping[Part, tuple[Ints, Ints]]
 
 @TASKS.add("ranking")
 @dataclass(frozen=True, repr=False)
-class ItemRanking(Task):
+class ItemRanking(PairTask):
     """Two towers: items are ranked by the dot product of the user's and the item's representation.
 
     Training interactions are edges of the network, and what a model is trained on; those of validation and test are
@@ -112,23 +113,13 @@ class ItemRanking(Task):
             contrast or Contrast(),
         )
 
-    @property
-    def target_types(self) -> tuple[str, ...]:
-        """The user type and the item type."""
-        return (self.user, self.item)
-
-    @property
-    def outputs(self) -> int:
-        """0: there is no head, the towers' representations are compared directly."""
-        return 0
-
     def size(self, part: Part) -> int:
         """Liked pairs of a part."""
         return len(self.parts[part].pairs.left)
 
-    def sample_size(self, part: Part) -> float:
+    def standard_error(self, score: float) -> float:
         """Scores are means over users; an ensemble is chosen by those that vote."""
-        return len(self.parts[part].voters.users)
+        return error_of_share(score, len(self.parts["val"].voters.users))
 
     def check(self, graph: HeteroGraph) -> None:
         """Both types must exist, and no held-out pair may be an edge, in either direction."""

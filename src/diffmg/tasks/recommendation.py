@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
-from diffmg.core import PARTS, TASKS, Bounds, DiffmgError, Part, Task, TaskSpec, unknown
+from diffmg.core import PARTS, TASKS, Bounds, DiffmgError, Part, TaskSpec, unknown
 from diffmg.core.arrow import numbers
 from diffmg.core.task import Examples, Reading
 from diffmg.graph.fingerprint import fingerprint
@@ -26,7 +26,7 @@ from diffmg.tasks.labels import split_numbers
 from diffmg.tasks.metrics import average_precision, ndcg_at_k, recall_at_k
 from diffmg.tasks.pairs import Labelled, Pairs, check_overlap, checked_pairs, means
 from diffmg.tasks.ratings import Ratings, fresh_split
-from diffmg.tasks.two_ends import check_counts, check_no_edges, table_of, top_items
+from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges, table_of, top_items
 
 if TYPE_CHECKING:
     from diffmg.tables.description import Description
@@ -129,7 +129,7 @@ class RecommendationSpec(TaskSpec):
 
 @TASKS.add("recommendation")
 @dataclass(frozen=True, repr=False)
-class Recommendation(Task):
+class Recommendation(PairTask):
     """Two towers: a pair is scored by the dot product of the user's and the item's representation."""
 
     user: str
@@ -188,16 +188,6 @@ class Recommendation(Task):
             metric,
             k,
         )
-
-    @property
-    def target_types(self) -> tuple[str, ...]:
-        """The user type and the item type."""
-        return (self.user, self.item)
-
-    @property
-    def outputs(self) -> int:
-        """0: there is no head, the towers' representations are compared directly."""
-        return 0
 
     def size(self, part: Part) -> int:
         """Labelled pairs of a part."""

@@ -10,13 +10,30 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from diffmg.core import DiffmgError
+from diffmg.core import DiffmgError, Task
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers
 
 Ints = NDArray[np.int64]
 Top = tuple[Ints, NDArray[np.float32]]
 """For each user, items and their scores, best first."""
+
+
+class PairTask(Task):
+    """A task on pairs of users and items; a subclass is a frozen dataclass."""
+
+    user: str
+    item: str
+
+    @property
+    def target_types(self) -> tuple[str, ...]:
+        """The user type and the item type."""
+        return (self.user, self.item)
+
+    @property
+    def outputs(self) -> int:
+        """0: there is no head, the towers' representations are compared directly."""
+        return 0
 
 
 def check_counts(graph: HeteroGraph, types: tuple[str, ...], shape: tuple[int, int]) -> None:
