@@ -44,7 +44,7 @@ def describe(
 
 def moved(description: Description, folder: Path, out: Path) -> Description:
     """The description with paths relative to another folder: of its database, and of its files."""
-    from diffmg.tables.reading import is_file_name
+    from diffmg.core.files import is_file_name
 
     def path(name: str) -> str:
         return os.path.relpath(folder / name, out)

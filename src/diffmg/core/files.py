@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -83,3 +84,8 @@ def check_unchanged(path: Path, expected: str) -> None:
             f"a file of a run must be as the run wrote it (sha256 {expected[:16]}...), but got {str(path)!r} with "
             f"{digest_of(path)[:16]}...; it was changed or damaged: fit again, or `diffmg repeat` the run"
         )
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name of a table is that of a file, by its ending."""
+    return re.search(r"\.(csv|tsv|txt|parquet)(\.gz|\.bz2|\.zst)?$", name.lower()) is not None

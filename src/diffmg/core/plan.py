@@ -11,12 +11,18 @@ from typing import Literal
 from diffmg.core.budget import Budget
 from diffmg.core.engine import Engine
 from diffmg.core.errors import DiffmgError
+from diffmg.core.files import is_file_name
 from diffmg.core.method import MethodSpec
 from diffmg.core.options import Checked, Count
 from diffmg.core.settings import Settings
 
 Refit = Literal["no", "val", "all"]
 DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
+
+
+def is_select(text: str) -> bool:
+    """Whether a text is a SELECT, and not the name of a table."""
+    return re.match(r"\s*(select|with)\b", text, re.IGNORECASE) is not None
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Predictions(Checked):
     @property
     def query(self) -> str | None:
         """The SELECT, if it is one."""
-        return self.table if re.match(r"\s*(select|with)\b", self.table, re.IGNORECASE) else None
+        return self.table if is_select(self.table) else None
 
     @property
     def name(self) -> str:
@@ -57,7 +63,7 @@ class Predictions(Checked):
     @property
     def is_file(self) -> bool:
         """Whether it is a path."""
-        return self.query is None and re.search(r"\.(csv|tsv|txt|parquet)(\.\w+)?$", self.table.lower()) is not None
+        return self.query is None and is_file_name(self.table)
 
 
 @dataclass(frozen=True)

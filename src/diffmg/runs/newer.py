@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from diffmg.core import DiffmgError
+from diffmg.core.files import is_file_name
 from diffmg.nn.encoder import Encoder
 from diffmg.tables.building import Encoders
 from diffmg.tables.catalogue import read_catalogue
@@ -21,7 +22,6 @@ from diffmg.tables.connecting import connected
 from diffmg.tables.description import Description, description_from_dict
 from diffmg.tables.keys import Keys
 from diffmg.tables.problem import problem_from_tables, read_tables
-from diffmg.tables.reading import is_file_name
 from diffmg.tasks.problem import Problem
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, unknown
+from diffmg.core.files import is_file_name
 from diffmg.tables.as_of import as_of_notes, latest_of
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
@@ -18,7 +19,7 @@ from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
 from diffmg.tables.keys import repeats
 from diffmg.tables.leakage import held_back
-from diffmg.tables.reading import is_file_name, with_notes
+from diffmg.tables.reading import with_notes
 from diffmg.tables.rows import (
     Tables,
     Times,

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diffmg.core import DiffmgError
-from diffmg.tables.reading import is_file_name, read_table
+from diffmg.core.files import is_file_name
+from diffmg.tables.reading import read_table
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

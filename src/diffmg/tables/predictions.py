@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, Predictions, unknown
+from diffmg.core.files import is_file_name
+from diffmg.core.plan import is_select
 from diffmg.tables.catalogue import read_catalogue
 from diffmg.tables.connecting import connected
 from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of, short_name, with_rows
@@ -18,7 +19,7 @@ from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.folder import name_in
 from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
 from diffmg.tables.own_rows import holds_predictions
-from diffmg.tables.reading import is_file_name, read_table
+from diffmg.tables.reading import read_table
 from diffmg.tables.roles import Roles
 from diffmg.tables.rows import Tables, read_query
 from diffmg.tables.time_columns import time_columns
@@ -100,7 +101,7 @@ def _read(connection: Connection, name: str, tables: Tables) -> pa.Table:
         return read_query(connection, f"SELECT * FROM {quoted}")
     if is_file_name(name):
         return read_table(Path(name))
-    if re.match(r"\s*(select|with)\b", name, re.IGNORECASE):
+    if is_select(name):
         return read_query(connection, name)
     raise DiffmgError(
         "predictions are a file (.csv, .tsv, .parquet), a table of the database, or a SELECT, "

@@ -8,13 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, Source
+from diffmg.core.files import is_file_name
 from diffmg.graph.network import HeteroGraph
 from diffmg.tables.as_of import cut_tables
 from diffmg.tables.building import build_network
 from diffmg.tables.copies import check_copies
 from diffmg.tables.description import Description, description_to_dict, read_description
 from diffmg.tables.expanding import read_triples
-from diffmg.tables.reading import as_table, is_file_name, read_table
+from diffmg.tables.reading import as_table, read_table
 from diffmg.tasks.problem import Problem
 
 

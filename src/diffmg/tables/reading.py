@@ -1,6 +1,5 @@
 """Reads tables from files and Arrow-compatible objects."""
 
-import re
 from collections.abc import Sequence
 from csv import reader
 from pathlib import Path
@@ -26,11 +25,6 @@ GUESSED = {b"types": b"guessed"}
 """Metadata of tables read from text, whose column types are inferred."""
 NOTES = b"notes"
 """Metadata of tables with notes on how they were read."""
-
-
-def is_file_name(name: str) -> bool:
-    """Whether a name of a table is that of a file, by its ending."""
-    return re.search(r"\.(csv|tsv|txt|parquet)(\.gz|\.bz2|\.zst)?$", name.lower()) is not None
 
 
 def read_table(path: Path | str, encoding: str = "utf8", names: Sequence[str] = ()) -> pa.Table:

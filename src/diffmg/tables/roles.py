@@ -15,6 +15,7 @@ from diffmg.core.codec import from_plain
 from diffmg.tables.rows import Tables, split_name
 from diffmg.tables.times import is_time
 from diffmg.tables.times import moments as moments_of
+from diffmg.tasks.labels import are_numbers
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Roles:
     def task(self, name: str, table: pa.Table, given: Predictions) -> Any:
         """Regression where the label is a number, else classification, of two classes by ROC AUC."""
         values = table.column(self.label)
-        kind = given.kind or ("regression" if _is_number(values) else "classification")
+        kind = given.kind or ("regression" if are_numbers(values) else "classification")
         two = kind == "classification" and len(values.drop_null().unique()) == 2
         metric = given.metric or ("roc_auc" if two else None)
         options = {"target": name, "label": [self.label], "split": self.split, "metric": metric}
@@ -110,11 +111,3 @@ def _only(found: Sequence[str], what: str, role: str, option: str, columns: Sequ
             f"of {', '.join(columns)}; name it with {option}"
         )
     return found[0]
-
-
-def _is_number(values: pa.ChunkedArray) -> bool:
-    """Whether a label is a number rather than a class: not whole, or with many values."""
-    kind = values.type
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return len(values.drop_null().unique()) > 2
-    return bool(pa.types.is_integer(kind) and len(values.drop_null().unique()) > 20)

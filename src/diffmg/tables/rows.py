@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from diffmg.core import DiffmgError, unknown
+from diffmg.core.plan import is_select
 from diffmg.tables.before import before
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, Kind
 
@@ -135,7 +135,7 @@ def read_query(connection: Connection, query: str) -> pa.Table:
     """The result of a SELECT that the user wrote; nothing else is run."""
     import sqlalchemy as sa
 
-    if not re.match(r"\s*(select|with)\b", query, re.IGNORECASE) or ";" in query.strip().rstrip(";"):
+    if not is_select(query) or ";" in query.strip().rstrip(";"):
         raise DiffmgError(f"a query must be one SELECT, but got {query!r}")
     try:
         return _answer(connection, query.strip().rstrip(";"))
