@@ -121,7 +121,7 @@ EDITS = [
     (
         'time = "ordered_at"',
         'time = "amount"',
-        "times must be dates, moments or text such as 2024-01-31, but got double in orders",
+        "times that are numbers must be days such as 20240131, or seconds since 1970, but got",
     ),
     ('time_of = "order"', 'time_of = "ordr"', "unknown relation of the task: 'ordr'; did you mean 'order'?"),
     (

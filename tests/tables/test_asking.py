@@ -201,7 +201,7 @@ def world(tmp_path_factory):
         ({"within": "15d"}, "moments must suffice for train, val and test, 1 each .* but got 2 from"),
         ({"every": "1s"}, "at most 10000 moments are asked at, but got .* use a longer --every"),
         ({"within": "5 days"}, "a period is a number and one of s, min, h, d, w"),
-        ({"times": ("orders.amount",)}, "times must be dates, .* but got double in orders.amount"),
+        ({"times": ("orders.amount",)}, "times that are numbers must be days .* in orders.amount"),
         ({"times": ("orders.amnt",)}, "unknown column of table 'orders': 'amnt'; did you mean 'amount'"),
         ({"times": ("visits.date",)}, "unknown table of --time, written TABLE.COLUMN, 'visits'"),
         ({"predict": "sum(orders.kind)"}, "sum is of numbers, but got 'orders.kind', a column of string"),

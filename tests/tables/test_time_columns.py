@@ -30,20 +30,28 @@ def test_dates_count_though_many_rows_have_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("columns", "value", "odd"),
+    ("columns", "value"),
     [
-        ("made TEXT", "31.01.2024", "'31.01.2024' in things.made"),
-        ("made TEXT", "01/31/2024 12:30", "in things.made"),
-        ("made_at INTEGER", 1706700000, "1706700000 in things.made_at"),
-        ("made_at INTEGER", 1706700000000, "in things.made_at"),
-        ("date INTEGER", 20240131, "20240131 in things.date"),
+        ("made TEXT", "31.01.2024"),
+        ("made TEXT", "01/31/2024 12:30"),
+        ("made INTEGER, made_at INTEGER", 1706700000),
+        ("made_at INTEGER", 1706700000000),
+        ("date INTEGER", 20240131),
     ],
 )
-def test_times_of_another_form_are_refused_unless_a_table_is_static(tmp_path, columns, value, odd):
-    with pytest.raises(DiffmgError, match=f"{odd}; convert it, .* --by static=things"):
-        found(tmp_path, columns, [(value,)] * 3)
+def test_times_of_other_clear_forms_are_found_unless_a_table_is_static(tmp_path, columns, value):
+    *_, last = names = [name.split()[0] for name in columns.split(", ")]
+    assert found(tmp_path, columns, [(value,) * len(names)] * 3) == {"things": last}
     (tmp_path / "one.db").unlink()
-    assert found(tmp_path, columns, [(value,)] * 3, static=["things"]) == {}
+    assert found(tmp_path, columns, [(value,) * len(names)] * 3, static=["things"]) == {}
+
+
+def test_unclear_dates_are_refused_unless_a_table_is_static(tmp_path):
+    rows = [("03/01/2024",), ("04/02/2024",)]
+    with pytest.raises(DiffmgError, match=r"'03/01/2024' in things\.made; convert it, .* --by static=things"):
+        found(tmp_path, "made TEXT", rows)
+    (tmp_path / "one.db").unlink()
+    assert found(tmp_path, "made TEXT", rows, static=["things"]) == {}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,35 @@ def test_in_text_each_bare_date_is_one():
     assert row_times(values, "x").tolist() == [micros("2024-02-01") - 1, noon, NEVER, noon]
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        column("31.1.2024", None),
+        column("31/01/2024", ""),
+        column("1/31/2024", None),
+        column("Jan 31, 2024", None),
+        column(20240131, None),
+        column(20240131.0, None),
+    ],
+)
+def test_days_in_other_common_forms_are_days(values):
+    assert is_time(values, "date")
+    assert row_times(values, "x").tolist() == [micros("2024-02-01") - 1, NEVER]
+
+
+@pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
+def test_seconds_and_finer_since_1970_are_moments(unit):
+    seconds = int(micros("2024-01-31T12:30") / 1e6)
+    values = column(seconds * unit, None, (seconds - 60) * unit)
+    assert is_time(values, "timestamp") and not is_time(values, "price")
+    assert row_times(values, "x").tolist() == [micros("2024-01-31T12:30"), NEVER, micros("2024-01-31T12:29")]
+
+
+def test_the_form_of_all_values_decides_between_day_and_month():
+    assert row_times(column("3/1/2024", "13/1/2024"), "x").tolist()[0] == micros("2024-01-04") - 1
+    assert row_times(column("3/1/2024", "3/13/2024"), "x").tolist()[0] == micros("2024-03-02") - 1
+
+
 def test_time_zones_are_taken_to_utc():
     east = timezone(timedelta(hours=2))
     assert row_times(column("2024-01-31T12:30+02:00"), "x").tolist() == [micros("2024-01-31T10:30")]
@@ -53,9 +82,12 @@ def test_dates_before_the_epoch_and_far_away():
     ("values", "words"),
     [
         (column("2024-01-31T12:30+02:00", "2024-01-31T12:30"), "all have a time zone or none of them, but got both"),
-        (column("31.1.2024"), "dates are written 2024-01-31 or 2024-01-31T12:30, but got others"),
-        (column("2024-02-31"), "dates are written"),
-        (column(20240131), "times must be dates, moments or text such as 2024-01-31, but got int64"),
+        (column("3.1.2024", "soon"), "must all be written in one known form, but got 'soon'"),
+        (column("3/1/2024", "4/2/2024"), "must be clear, but got '3/1/2024', which may be 2024-01-03 or 2024-03-01"),
+        (column("2024-02-31"), "dates are written|one known form"),
+        (column(20240131, 1_700_000_000), "days such as 20240131, or seconds since 1970, but got 20240131 to 17"),
+        (column(20240231), "must all be written in one known form"),
+        (column(True), "times must be dates, moments or text such as 2024-01-31, but got bool"),
     ],
 )
 def test_what_is_no_time_is_refused(values, words):

@@ -29,7 +29,7 @@ def holds_predictions(connection: Connection, table: DatabaseTable, predictions:
         return False
     statement = select_rows(connection, table, names, {table.name: table}, {})
     own = read_rows(connection, statement, names, [table.columns[name] for name in names]).drop_null()
-    if not own.num_rows or not is_time(own.column(roles.time)):
+    if not own.num_rows or not is_time(own.column(roles.time), roles.time):
         return False
     given = predictions.select(names).drop_null()
     found = pc.is_in(_texts(given, names), value_set=_texts(own, names))

@@ -23,8 +23,8 @@ from diffmg.tables.reading import read_table
 from diffmg.tables.roles import Roles
 from diffmg.tables.rows import Tables, read_query
 from diffmg.tables.time_columns import time_columns
+from diffmg.tables.times import NEVER, row_times
 from diffmg.tables.times import moments as moments_of
-from diffmg.tables.times import row_times
 from diffmg.tables.windows import Moments, Staleness, WindowTable
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def describe_predictions(address: str, given: Predictions) -> Description:
         guesses = kept_guesses(guesses, tables)
         times = time_columns(connection, tables, _static(given.static, tables))
         _check_timed(times, tables)
-        history = given.history or _staleness(connection, times, table.column(roles.time))
+        history = given.history or _staleness(connection, tables, times, table.column(roles.time))
     name = PREDICTIONS
     while name in tables:
         name = f"{name}_"
@@ -126,12 +126,14 @@ def _check_timed(times: Mapping[str, str], tables: Tables) -> None:
         )
 
 
-def _staleness(connection: Connection, times: Mapping[str, str], made: pa.ChunkedArray) -> Staleness:
+def _staleness(connection: Connection, tables: Tables, times: Mapping[str, str], made: pa.ChunkedArray) -> Staleness:
     """Frozen where the data end before the last prediction is made."""
     quote, ends = connection.dialect.identifier_preparer.quote, []
     for table, column in times.items():
-        last = read_query(connection, f"SELECT max({quote(column)}) AS last FROM {quote(table)}")
-        ends.append(int(row_times(last.column("last"), f"{table}.{column}")[0]))
+        text = tables[table].columns[column] in ("text", "any")
+        wanted = f"DISTINCT {quote(column)}" if text else f"max({quote(column)})"
+        found = read_query(connection, f"SELECT {wanted} AS found FROM {quote(table)}")
+        ends.append(int(row_times(found.column("found"), f"{table}.{column}").max(initial=NEVER)))
     return "frozen" if ends and max(ends) < moments_of(made, "the predictions").max() else "fresh"
 
 

@@ -39,7 +39,7 @@ class Roles:
                 raise unknown("column of the predictions:", name, columns)
         split = given.split or next((c for c in columns if c.lower() == "split"), None)
         able = [c for c in columns if c not in (split, given.label, own)]
-        dates = [c for c in able if is_time(table.column(c))]
+        dates = [c for c in able if is_time(table.column(c), c)]
         if not (dates or given.time):
             _check_no_odd_dates(table, able)
         time = given.time or _only(dates, "a date", "the moment", "--by time=COLUMN", columns)

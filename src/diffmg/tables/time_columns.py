@@ -26,9 +26,6 @@ LATER = re.compile(
 )
 """Dates that are often filled in after a row was written."""
 USUAL = re.compile(r"^(date|time|datetime|timestamp|ts|day|moment|when)$")
-CALLED = re.compile(r"^(ts|day|when)$|(date|time|timestamp|_at|_on|_ts)$")
-"""Names of columns with a number that may count days or seconds."""
-COUNTED = ((19_000_101, 21_001_231), *((1e8 * unit, 5e9 * unit) for unit in (1, 1e3, 1e6, 1e9)))
 WRITTEN = re.compile(
     r"creat|regist|insert|add|start|begin|open|order|post|sign|event|visit|made|issued|date|time|_at$|_on$"
 )
@@ -65,14 +62,18 @@ def _rank(name: str) -> int:
 
 
 def _dates(connection: Connection, table: DatabaseTable) -> dict[str, bool]:
-    """Columns of dates and moments, and of text that is one in every row of a sample."""
+    """Columns of dates and moments, and of text and numbers that are one in every row of a sample."""
     others = {c: kind for c, kind in table.columns.items() if c not in table.keys}
-    texts = [c for c, kind in others.items() if kind in ("text", "any") and _is_dated(_sample(connection, table, c))]
-    return {c: True for c, kind in others.items() if kind in ("date", "moment")} | dict.fromkeys(texts, False)
+    able = [c for c, kind in others.items() if kind in ("text", "any", "integer", "number")]
+    read = [c for c in able if _is_dated(c, _sample(connection, table, c))]
+    return {c: True for c, kind in others.items() if kind in ("date", "moment")} | dict.fromkeys(read, False)
 
 
-def _is_dated(sample: Sequence[Any]) -> bool:
-    return all(isinstance(v, str) for v in sample) and is_time(pa.chunked_array([pa.array(sample, pa.string())]))
+def _is_dated(name: str, sample: Sequence[Any]) -> bool:
+    texts = all(isinstance(v, str) for v in sample)
+    if not texts and not all(isinstance(v, int | float) for v in sample):
+        return False
+    return is_time(pa.chunked_array([pa.array(sample, pa.string() if texts else pa.float64())]), name)
 
 
 def _sample(connection: Connection, table: DatabaseTable, column: str) -> Sequence[Any]:
@@ -87,15 +88,14 @@ def _sample(connection: Connection, table: DatabaseTable, column: str) -> Sequen
 def _check_static(connection: Connection, table: DatabaseTable) -> None:
     """No column of an undated table may look like dates: its rows would be known from the beginning."""
     for column, kind in table.columns.items():
-        if column in table.keys or STATIC.search(column.lower()):
+        if column in table.keys or STATIC.search(column.lower()) or kind not in ("text", "any"):
             continue
-        sample, number = _sample(connection, table, column), kind in ("integer", "number")
-        odd = _odd_number(column, sample) if number else _odd_text(sample) if kind in ("text", "any") else None
+        odd = _odd_text(_sample(connection, table, column))
         if odd is not None:
             raise DiffmgError(
-                f"times are columns of dates, or of text that is written 2024-01-31 or 2024-01-31T12:30, with a time "
-                f"zone in all rows or in none, but got {odd!r} in {table.name}.{column}; convert it, or say that the "
-                f"rows of {table.name} were known from the beginning: --by static={table.name}"
+                f"times are columns of dates, or of text that is clearly one, such as 2024-01-31 or 2024-01-31T12:30, "
+                f"with a time zone in all rows or in none, but got {odd!r} in {table.name}.{column}; convert it, or "
+                f"say that the rows of {table.name} were known from the beginning: --by static={table.name}"
             )
 
 
@@ -108,12 +108,3 @@ def _odd_text(sample: Sequence[Any]) -> str | None:
     strange = [t for t, k in zip(texts, known, strict=True) if not k]
     other = [t for t in texts if not is_iso(t) or re.search(ZONE, t)]
     return (strange or other or texts)[0]
-
-
-def _odd_number(column: str, sample: Sequence[Any]) -> float | None:
-    """Of numbers in a column called like a time, one if all are days such as 20240131, or seconds since 1970."""
-    numbers = [float(v) for v in sample if isinstance(v, int | float)]
-    if not numbers or not CALLED.search(column.lower()):
-        return None
-    low, high = min(numbers), max(numbers)
-    return sample[0] if any(start <= low and high <= end for start, end in COUNTED) else None

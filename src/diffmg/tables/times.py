@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from diffmg.core import DiffmgError
 from diffmg.core.arrow import decoded
+from diffmg.tables.dates import FORMS, form_of, no_date, to_iso
 
 Ints = NDArray[np.int64]
 NEVER = int(np.iinfo(np.int64).min)
@@ -19,8 +20,18 @@ UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 """Seconds of a unit."""
 DAY = UNITS["d"] * 1_000_000
 MOMENT = pa.timestamp("us")
+SAMPLE = 1000
+"""Different texts that the form of a column's dates is recognised from."""
 DATE = r"^\d{4}-\d{2}-\d{2}$"
 ZONE = r"(Z|[+-]\d{2}:?\d{2})$"
+CALLED = re.compile(r"^(ts|day|when)$|(date|time|timestamp|_at|_on|_ts)$")
+"""Names of columns with a number that may count days or seconds."""
+DAYS = (19_000_101, 21_001_231)
+"""Days as numbers, such as 20240131."""
+EPOCHS = {1e8 * unit: 1e6 / unit for unit in (1, 1e3, 1e6, 1e9)}
+"""The least number of seconds, milliseconds ... since 1970 that is taken for a time, and its microseconds."""
+LONGEST = 50
+"""The largest over the least of these numbers: the years 1973 to 2128."""
 
 
 def row_times(values: pa.ChunkedArray, what: str) -> Ints:
@@ -53,18 +64,27 @@ def period(text: str) -> int:
     return int(match[1]) * UNITS[match[2]] * 1_000_000
 
 
-def is_time(values: pa.ChunkedArray) -> bool:
-    """Whether a column holds dates or moments, also as text."""
-    kind = decoded(values).type
+def is_time(values: pa.ChunkedArray, name: str = "") -> bool:
+    """Whether a column holds dates or moments: also as text, and as numbers if its name says so."""
+    values = decoded(values)
+    kind = values.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return True
-    if not pa.types.is_string(kind) or values.null_count == len(values):
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    able = bool(CALLED.search(name.lower())) if number else pa.types.is_string(kind) and _begins_as_date(values)
+    if not able or values.null_count == len(values):
         return False
     try:
-        _parsed(decoded(values), "")
+        _parsed(values, "")
     except DiffmgError:
         return False
     return True
+
+
+def _begins_as_date(values: pa.ChunkedArray) -> bool:
+    """Whether the first text is a date: quick, and false of most texts."""
+    first = next((text.strip() for text in values.slice(0, SAMPLE).to_pylist() if text and text.strip()), "")
+    return re.match(r"\d{4}-\d{2}-\d{2}", first) is not None or any(to_iso(form, first) for form in FORMS)
 
 
 def _parsed(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.bool_]]:
@@ -74,6 +94,8 @@ def _parsed(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.bool_]
     if pa.types.is_timestamp(values.type):
         times = _microseconds(values.cast(pa.timestamp("us", values.type.tz), safe=False).cast(MOMENT))
         return times, np.full(len(times), bool((times[times != NEVER] % DAY == 0).all()))
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        return _from_numbers(values, what)
     if pa.types.is_date(values.type) or pa.types.is_null(values.type):
         times = _microseconds(values.cast(pa.date32()).cast(MOMENT))
         return times, np.ones(len(times), bool)
@@ -84,7 +106,7 @@ def _parsed(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.bool_]
 
 def _from_text(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.bool_]]:
     values = pc.utf8_trim_whitespace(values)
-    values = pc.if_else(pc.equal(values, ""), pa.scalar(None, values.type), values)
+    values = _in_iso(pc.if_else(pc.equal(values, ""), pa.scalar(None, values.type), values), what)
     bare = np.asarray(pc.fill_null(pc.match_substring_regex(values, DATE), True).to_numpy(zero_copy_only=False), bool)
     zones = pc.match_substring_regex(values, ZONE)
     zoned = np.asarray(pc.fill_null(zones, False).to_numpy(zero_copy_only=False), bool) & ~bare
@@ -101,6 +123,38 @@ def _from_text(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.boo
         raise DiffmgError(
             f"dates are written 2024-01-31 or 2024-01-31T12:30, but got others in {what}: {error}; convert them"
         ) from error
+
+
+def _in_iso(values: pa.ChunkedArray, what: str) -> pa.ChunkedArray:
+    """Texts of another common form, written as ISO dates; unclear ones are refused."""
+    if pc.all(pc.match_substring_regex(values, r"^\d{4}-\d{2}-\d{2}([ T]|$)")).as_py() is not False:
+        return values
+    coded = values.combine_chunks().dictionary_encode()
+    texts = coded.dictionary.to_pylist()
+    form = form_of(texts[:SAMPLE], what)
+    if not form:
+        return values
+    written = [to_iso(form, text) for text in texts]
+    if not all(written):
+        raise no_date(texts[written.index("")], what)
+    return pa.chunked_array([pa.array(written, pa.string()).take(coded.indices)])
+
+
+def _from_numbers(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.bool_]]:
+    """Days such as 20240131, or seconds, milliseconds ... since 1970."""
+    least, most = pc.min_max(values).values()
+    low, high = (float(end.as_py()) if end.is_valid else float(DAYS[0]) for end in (least, most))
+    if DAYS[0] <= low and high <= DAYS[1]:
+        return _from_text(values.cast(pa.int64()).cast(pa.string()), what)
+    scale = next((scale for start, scale in EPOCHS.items() if start <= low and high <= LONGEST * start), None)
+    if scale is None:
+        raise DiffmgError(
+            f"times that are numbers must be days such as 20240131, or seconds since 1970, but got {least} to {most} "
+            f"in {what}; convert them to dates"
+        )
+    numbers = np.asarray(pc.fill_null(values, 0).cast(pa.float64(), safe=False).to_numpy())
+    missing = np.asarray(values.is_null().to_numpy(), bool)
+    return np.where(missing, NEVER, (numbers * scale).astype(np.int64)), np.zeros(len(numbers), bool)
 
 
 def _midnight(zoned: NDArray[np.bool_]) -> str:

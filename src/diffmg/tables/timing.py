@@ -164,7 +164,7 @@ def _filled_in_later(network: Network, node_type: str, clock: Clock) -> tuple[st
     found = []
     for name in network.description.features_of(node_type, columns):
         values = network.node_column(node_type, name)
-        if is_time(values):
+        if is_time(values, name):
             dates = row_times(values, f"{node_type}.{name}")
             if ((dates > times) & early).any():
                 found.append(name)
