@@ -16,6 +16,7 @@ from diffmg.nn.model import Model
 from diffmg.nn.propagation import evaluate
 
 States = tuple[Tensor, ...]
+Rows = Tensor | slice
 
 
 class DerivedModel(Model):
@@ -62,9 +63,17 @@ class DerivedModel(Model):
             outputs = super().forward(graph, self.metagraphs, self._shares() if self.averages else None, generator)
         else:
             outputs = tuple(self.head(z) for z in self._representations(graph, generator))
+        return self._with_biases(outputs, [slice(None)] * len(outputs))
+
+    def finished(self, before: Sequence[Tensor], rows: Sequence[Rows]) -> tuple[Tensor, ...]:
+        """The outputs from what `before_norm` gave, for these rows of each tower."""
+        several = zip(self.encoders, before, strict=True)
+        return self._with_biases(tuple(self.head(tower.readout.finish(z)) for tower, z in several), rows)
+
+    def _with_biases(self, outputs: tuple[Tensor, ...], rows: Sequence[Rows]) -> tuple[Tensor, ...]:
         if not hasattr(self, "biases"):
             return outputs
-        users, items = self.biases
+        users, items = (bias[index] for bias, index in zip(self.biases, rows, strict=True))
         ones = [torch.ones_like(b) for b in (users, items)]
         return torch.cat([outputs[0], users, ones[0]], dim=1), torch.cat([outputs[1], ones[1], items], dim=1)
 
@@ -73,15 +82,22 @@ class DerivedModel(Model):
 
     def _representations(self, graph: HeteroGraph, generator: torch.Generator | None) -> list[Tensor]:
         """Representations of each target type: state 0, propagation, readout."""
-        firsts = self._first_states(graph, generator)
-        found = []
-        for tower, program, first, states in zip(
-            self.encoders, self.programs, firsts, self._propagated(graph, firsts), strict=True
-        ):
+        several = zip(self.encoders, self._target_states(graph, generator), strict=True)
+        return [tower.readout(states, first, generator) for tower, (states, first) in several]
+
+    def target_states(self, graph: HeteroGraph) -> list[tuple[States, Tensor | None]]:
+        """For each target type, what its readout gets: the states it reads, and state 0 where that is there."""
+        return self._target_states(self._aggregated(graph), None)
+
+    def _target_states(
+        self, graph: HeteroGraph, generator: torch.Generator | None
+    ) -> list[tuple[States, Tensor | None]]:
+        firsts, found = self._first_states(graph, generator), []
+        for program, first, states in zip(self.programs, firsts, self._propagated(graph, firsts), strict=True):
             h0 = first.get(program.target.node_type)
             if hasattr(self, "labels"):
                 states, h0 = self.labels.without_own(states, h0)
-            found.append(tower.readout(states, h0, generator))
+            found.append((states, h0))
         return found
 
     def _first_states(self, graph: HeteroGraph, generator: torch.Generator | None) -> list[Mapping[str, Tensor]]:
