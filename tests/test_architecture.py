@@ -12,7 +12,7 @@ import diffmg
 
 ROOT = Path(diffmg.__file__).parent
 LAYERS = (
-    "core", "graph", "tasks", "engine", "nn", "training", "methods", "race", "tables", "datasets", "leaks", "runs",
+    "core", "graph", "tasks", "engine", "nn", "training", "methods", "explain", "race", "tables", "datasets", "leaks", "runs",
     "viz", "estimators", "testing", "cli",
 )  # fmt: skip
 """Each may import from itself and from those before it."""

@@ -16,7 +16,6 @@ from diffmg.nn.model import Model
 from diffmg.nn.propagation import evaluate
 
 States = tuple[Tensor, ...]
-Rows = Tensor | slice
 
 
 class DerivedModel(Model):
@@ -63,19 +62,19 @@ class DerivedModel(Model):
             outputs = super().forward(graph, self.metagraphs, self._shares() if self.averages else None, generator)
         else:
             outputs = tuple(self.head(z) for z in self._representations(graph, generator))
-        return self._with_biases(outputs, [slice(None)] * len(outputs))
+        return tuple(self._with_bias(tower, z, slice(None)) for tower, z in enumerate(outputs))
 
-    def finished(self, before: Sequence[Tensor], rows: Sequence[Rows]) -> tuple[Tensor, ...]:
-        """The outputs from what `before_norm` gave, for these rows of each tower."""
-        several = zip(self.encoders, before, strict=True)
-        return self._with_biases(tuple(self.head(tower.readout.finish(z)) for tower, z in several), rows)
+    def finished(self, tower: int, before: Tensor, rows: Tensor | slice = slice(None)) -> Tensor:
+        """A tower's output from what comes before its norm, given for these rows of its target type."""
+        return self._with_bias(tower, self.head(self.encoders[tower].readout.finish(before)), rows)
 
-    def _with_biases(self, outputs: tuple[Tensor, ...], rows: Sequence[Rows]) -> tuple[Tensor, ...]:
+    def _with_bias(self, tower: int, z: Tensor, rows: Tensor | slice) -> Tensor:
+        """Biases as two more columns: the node's own, and ones for that of the other end."""
         if not hasattr(self, "biases"):
-            return outputs
-        users, items = (bias[index] for bias, index in zip(self.biases, rows, strict=True))
-        ones = [torch.ones_like(b) for b in (users, items)]
-        return torch.cat([outputs[0], users, ones[0]], dim=1), torch.cat([outputs[1], ones[1], items], dim=1)
+            return z
+        bias = self.biases[tower][rows]
+        ones = torch.ones_like(bias)
+        return torch.cat([z, bias, ones] if tower == 0 else [z, ones, bias], dim=1)
 
     def _aggregated(self, graph: HeteroGraph) -> HeteroGraph:
         return graph.aggregated(self.settings.aggregate, self_loops=self.settings.self_loops)
