@@ -39,6 +39,8 @@ class PathImportance:
     """Validation score with the path minus without it, signed so that positive means the path helps."""
     std: float
     """Standard error of the drop, over the judged rows."""
+    size: float = 0.0
+    """How large what arrives along it is, relative to the whole representation before the norm."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ def _along(tower: Tower, first: Tensor, paths: Sequence[MetaPath]) -> Iterator[t
 
 def _taken(tower: Tower, relation: Relation, states: States) -> States:
     """The messages along a relation into each state, a node's own share left out."""
-    propagation, found = tower.graph.propagation[relation], [None] * len(states)
+    propagation = tower.graph.propagation[relation]
+    found: States = [None] * len(states)
     for k in range(1, len(states)):
         terms = [(states[i], w) for i, operation, w in tower.links(k) if operation == relation]
         sent = [w * h for h, w in terms if h is not None]

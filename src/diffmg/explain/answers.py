@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from diffmg.core import DiffmgError, MetaPath, Method
-from diffmg.core.importance import Contribution, Explanation, PathSource
+from diffmg.core import DiffmgError, Method
+from diffmg.core.importance import Explanation
 from diffmg.explain.limits import Levels, levels_within
 from diffmg.explain.one_row import arrivals
+from diffmg.explain.total import CONSTANT, OTHERS, Total, id_of
 from diffmg.explain.tower import Tower, towers_of
 from diffmg.explain.voters import Voter, voters_of
-from diffmg.graph.network import HeteroGraph
 from diffmg.nn import DerivedModel
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import outputs_of
 
 PATHS = 2000
 """Paths that are told apart in all models of an ensemble together."""
-SHOWN = 40
-"""Paths of one explanation; those with smaller shares are summed up."""
-OTHERS, CONSTANT = "other paths", "constant"
-Key = tuple[str, MetaPath]
-"""The label of what is not one path, or else "", and the path."""
 
 
 @dataclass(frozen=True)
@@ -44,39 +35,6 @@ class Opened:
     """Its part of the votes."""
 
 
-@dataclass
-class Total:
-    """What was found along each path, summed over models."""
-
-    share: Counter[Key] = field(default_factory=Counter)
-    effect: Counter[Key] = field(default_factory=Counter)
-    sources: dict[Key, list[tuple[str, NDArray[np.int64], NDArray[np.float64]]]] = field(default_factory=dict)
-
-    def add(self, key: Key, share: float, effect: float) -> None:
-        """One more model."""
-        self.share[key] += share
-        self.effect[key] += effect
-
-    def contributions(self, graph: HeteroGraph, k_sources: int) -> tuple[Contribution, ...]:
-        """Largest share first; what is beyond `SHOWN` is summed up, and what is nothing at all is left out."""
-        paths = sorted((key for key in self.share if not key[0]), key=lambda key: (-abs(self.share[key]), key[1]))
-        for key in paths[SHOWN:]:
-            self.add((OTHERS, ()), self.share.pop(key), self.effect.pop(key))
-        found = [
-            Contribution(key[1], share, self.effect[key], self._sources(key, graph, k_sources), key[0])
-            for key, share in self.share.items()
-            if share or self.effect[key]
-        ]
-        return tuple(sorted(found, key=lambda c: (-abs(c.share), c.label, c.path)))
-
-    def _sources(self, key: Key, graph: HeteroGraph, most: int) -> tuple[PathSource, ...]:
-        summed: Counter[tuple[str, int]] = Counter()
-        for node_type, nodes, shares in self.sources.get(key, ()):
-            summed.update(dict(zip(((node_type, n) for n in nodes.tolist()), shares.tolist(), strict=True)))
-        ranked = sorted(summed.items(), key=lambda item: (-abs(item[1]), item[0]))
-        return tuple(PathSource(t, id_of(graph, t, n), share) for (t, n), share in ranked[:most] if share)
-
-
 def explanations(
     method: Method, network: torch.nn.Module, problem: Problem, nodes: Sequence[tuple[int, ...]], k_sources: int
 ) -> list[Explanation]:
@@ -84,13 +42,6 @@ def explanations(
     voters = voters_of(method, network)
     opened = _open(voters, problem)
     return [e for each in nodes for e in _explain(opened, problem, each, k_sources)]
-
-
-def id_of(graph: HeteroGraph, node_type: str, node: int) -> Any:
-    """The user's id of a node, as a plain value."""
-    value = graph.ids_of(node_type)[node]
-    plain = value.item() if isinstance(value, np.generic) else value
-    return plain if isinstance(plain, int | float | str) else str(value)
 
 
 def _open(voters: Sequence[Voter], problem: Problem) -> list[Opened]:
@@ -151,9 +102,7 @@ def _rows(one: Opened, leaves: Sequence[Tensor], nodes: tuple[int, ...]) -> tupl
 
 
 @torch.no_grad()
-def _split(
-    one: Opened, number: int, node: int, z: Tensor, slope: Tensor | None, weight: float, total: Total
-) -> None:
+def _split(one: Opened, number: int, node: int, z: Tensor, slope: Tensor | None, weight: float, total: Total) -> None:
     """Add the parts of one tower of one voter."""
     tower, (levels, complete) = one.towers[number], one.levels[number]
     along = z * weight / float(z @ z) if z.any() else torch.zeros_like(z)

@@ -11,12 +11,11 @@ from torch import Tensor
 
 from diffmg.core import DiffmgError, MetaPath, Method, Task
 from diffmg.core.importance import PathImportance
-from diffmg.core.task import Folds
 from diffmg.explain.all_rows import path_contributions
+from diffmg.explain.judge import Judge
 from diffmg.explain.limits import levels_within
 from diffmg.explain.tower import towers_of
 from diffmg.explain.voters import Voter, voters_of
-from diffmg.methods.ensemble import Ensemble
 from diffmg.nn import DerivedModel
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import outputs_of
@@ -32,49 +31,6 @@ Key = tuple[int, MetaPath]
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Scores what networks answer on validation examples that they were not trained on."""
-
-    groups: tuple[tuple[Task, tuple[int, ...]], ...]
-    """Tasks on the host, each with the numbers of the networks that are judged on its validation part."""
-    whole: Task
-    folds: Folds | None
-    weights: tuple[float, ...]
-
-    @classmethod
-    def of(cls, method: Method, voters: Sequence[Voter], task: Task) -> Judge:
-        """By fold, where networks were trained on folds."""
-        task, weights = task.to("cpu"), tuple(v.weight for v in voters)
-        used = sorted({v.fold for v in voters})
-        if used == [0]:
-            return cls(((task, tuple(range(len(voters)))),), task, None, weights)
-        assert isinstance(method, Ensemble), "only members of an ensemble have folds"
-        folds = task.folds(method.folds, method.fold_seed)
-        assert folds is not None, "members were trained on them"
-        groups = [(folds.tasks[f - 1], tuple(n for n, v in enumerate(voters) if v.fold == f)) for f in used if f]
-        if len(groups) == 1:
-            return cls(tuple(groups), groups[0][0], None, weights)
-        if len(groups) < len(folds.tasks) or 0 in used:
-            raise DiffmgError(
-                f"the folds of an ensemble must all be there to judge it, but got {used} of {len(folds.tasks)}"
-            )
-        return cls(tuple(groups), folds.whole, folds, weights)
-
-    def task_of(self, number: int) -> Task:
-        """The task that a network is judged on."""
-        return next(task for task, numbers in self.groups if number in numbers)
-
-    def votes(self, outputs: Sequence[tuple[Tensor, ...]]) -> Tensor:
-        """The votes of all networks together, from the outputs of each."""
-        found = []
-        for task, numbers in self.groups:
-            own = [outputs[n] for n in numbers]
-            blended = own[0] if len(outputs) == 1 else task.blend(own, [self.weights[n] for n in numbers])
-            found.append(task.votes(blended, "val"))
-        return found[0] if self.folds is None else self.folds.gather(found)
-
-
-@dataclass(frozen=True)
 class Opened:
     """A network with a meta graph, and what each path brings to the rows that are judged."""
 
@@ -86,7 +42,7 @@ class Opened:
 
     def size(self, key: Key) -> float:
         """How much of the result a path is."""
-        return float(self.parts[key].norm() / self.results[key[0]].norm().clamp_min(1e-12)) if key in self.parts else 0
+        return float(self.parts[key].norm() / self.results[key[0]].norm().clamp_min(1e-12))
 
     def without(self, key: Key, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """The outputs if nothing arrived along a path."""
@@ -115,20 +71,21 @@ def path_importances(
     judge = Judge.of(method, voters, problem.task)
     outputs = [tuple(z.cpu() for z in outputs_of(voter.network, problem)) for voter in voters]
     opened = [_open(voter, judge.task_of(n), problem, len(voters)) for n, voter in enumerate(voters)]
-    weights = [one.weight for one in voters]
-    keys = _largest(opened, weights)
+    sizes = _largest(opened, [voter.weight for voter in voters])
+    keys = list(sizes)
     base = judge.votes(outputs)
-    others = (judge.votes([z if o is None else _without(o, key, z) for o, z in zip(opened, outputs)]) for key in keys)  # noqa: B905
+    both = list(zip(opened, outputs, strict=True))
+    others = (judge.votes([_without(one, key, z) for one, z in both]) for key in keys)
     found = [
-        PathImportance(problem.task.target_types[key[0]], key[1], drop, std)
+        PathImportance(problem.task.target_types[key[0]], key[1], drop, std, sizes[key])
         for key, (drop, std) in zip(keys, _drops(judge.whole, base, others, seed), strict=True)
         if math.isfinite(drop)
     ]
     return tuple(sorted(found, key=lambda p: -p.drop))  # of equal drops, the path that brings more is first
 
 
-def _without(one: Opened, key: Key, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    return one.without(key, outputs) if key in one.parts else outputs
+def _without(one: Opened | None, key: Key, outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return outputs if one is None or key not in one.parts else one.without(key, outputs)
 
 
 def _open(voter: Voter, task: Task, problem: Problem, several: int) -> Opened | None:
@@ -157,12 +114,14 @@ def _open(voter: Voter, task: Task, problem: Problem, several: int) -> Opened | 
     return Opened(voter.network, tuple(results), tuple(rows), parts)
 
 
-def _largest(opened: Sequence[Opened | None], weights: Sequence[float]) -> list[Key]:
+def _largest(opened: Sequence[Opened | None], weights: Sequence[float]) -> dict[Key, float]:
+    """The paths that bring most, and how much: the mean over the networks with a meta graph, by their weights."""
     sizes: dict[Key, float] = {}
-    for one, weight in zip(opened, weights, strict=True):
-        for key in one.parts if one is not None else ():
-            sizes[key] = sizes.get(key, 0.0) + weight * one.size(key)  # type: ignore[union-attr]
-    return sorted(sizes, key=lambda key: (-sizes[key], key))[:MOST]
+    known = [(one, weight) for one, weight in zip(opened, weights, strict=True) if one is not None]
+    for one, weight in known:
+        for key in one.parts:
+            sizes[key] = sizes.get(key, 0.0) + weight * one.size(key) / sum(w for _, w in known)
+    return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST])
 
 
 def _drops(task: Task, base: Tensor, others: Iterator[Tensor], seed: int) -> Iterator[tuple[float, float]]:

@@ -28,5 +28,5 @@ def levels_within(tower: Tower, paths: int, work: float = float("inf")) -> tuple
 def _work(tower: Tower, path: MetaPath) -> float:
     graph, states = tower.graph, tower.metagraph.depth
     nodes = graph.num_nodes[tower.source_of(path)] + sum(graph.num_nodes[r.target] for r in path)
-    edges = sum(graph.adjacency[r].nnz for r in path)
+    edges = sum(int(graph.adjacency[r].nnz) for r in path)
     return states * (nodes + edges) * tower.result.shape[1]

@@ -57,7 +57,8 @@ def _injected(tower: Tower, node: int) -> Ways:
 
 def _before(tower: Tower, path: MetaPath, later: Ways, matrices: dict[Relation, sp.csr_matrix]) -> Ways:
     """Ways from the sources of a path's first relation, given those from its targets."""
-    relation, found = path[0], [None] * len(later)
+    relation = path[0]
+    found: Ways = [None] * len(later)
     for k in range(1, len(later)):
         for i, operation, w in tower.links(k):
             if operation == relation and later[k] is not None:

@@ -10,7 +10,7 @@ from diffmg.core import EMPTY, MetaGraph, MetaPath, Relation
 def paths_by_length(metagraph: MetaGraph, read: Collection[int]) -> Iterator[list[MetaPath]]:
     """All meta paths that reach the target in one of the states that are `read`: of length 0, of length 1, ..."""
     live = _live(metagraph)
-    level = {(): _reachable(metagraph, live & {*read}, live)}
+    level: dict[MetaPath, set[int]] = {(): _reachable(metagraph, live & {*read}, live)}
     while level:
         yield sorted(path for path, states in level.items() if 0 in states)
         longer: dict[MetaPath, set[int]] = {}

@@ -43,16 +43,14 @@ class FrozenReadout:
 
     def at(self, rows: Tensor) -> FrozenReadout:
         """The same for these nodes of the target."""
-        picked = {
-            name: None if x is None else x[rows]
-            for name, x in (("scales", self.scales), ("attention", self.attention), ("constant", self.constant))
-        }
-        return replace(self, **picked)
+        gates = (self.scales, self.attention, self.constant)
+        scales, attention, constant = (None if x is None else x[rows] for x in gates)
+        return replace(self, scales=scales, attention=attention, constant=constant)
 
     def _fused(self, projected: Tensor) -> Tensor:
-        assert self.scales is not None and self.joined is not None, "fused states have both"  # noqa: PT018
+        assert self.scales is not None and self.joined is not None, "fused states have both"
         h = (projected - projected.mean(dim=-1, keepdim=True)) * self.scales
-        if self.attention is not None:
+        if self.attention is not None and self.values is not None:
             h = h + self.attention @ (h @ self.values)
         return h.flatten(1) @ self.joined
 

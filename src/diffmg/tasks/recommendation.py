@@ -278,7 +278,7 @@ class Recommendation(PairTask):
     def judged(self, part: Part) -> tuple[Tensor, ...]:
         """Users and items of the part's pairs."""
         pairs = self.parts[part].pairs
-        return pairs.left.unique().long(), pairs.right.unique().long()
+        return torch.unique(pairs.left).long(), torch.unique(pairs.right).long()
 
     def resamples(self, part: Part, count: int, seed: int) -> Resamples:
         """Users drawn with replacement, each with all its pairs."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from diffmg.tasks.pairs import Labelled
@@ -25,7 +26,7 @@ def redrawn_users(labelled: Labelled, count: int, seed: int) -> Iterator[tuple[L
         yield Labelled.of(labelled.pairs, labelled.labels[rows]), rows
 
 
-def groups_of(count: int, groups: int, seed: int) -> list[np.ndarray]:  # type: ignore[type-arg]
+def groups_of(count: int, groups: int, seed: int) -> list[NDArray[np.int64]]:
     """The numbers up to `count` in groups of about one size, at random."""
     order = np.random.default_rng(seed).permutation(count)
     return [np.sort(group) for group in np.array_split(order, max(1, min(groups, count)))]
