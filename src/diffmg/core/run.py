@@ -142,7 +142,7 @@ class Run:
     notes: tuple[str, ...] = ()
     """What was done to the data when they were read, and what in them may know the answer."""
     importances: tuple[PathImportance, ...] = ()
-    """What the model's meta paths are worth on validation, most first; empty without meta graphs."""
+    """What the paths of `metagraphs` are worth on validation to their model (of a race: to the single model)."""
 
     def __post_init__(self) -> None:
         for name, several in (("chosen", self.candidates), ("kept", self.trained)):

@@ -77,7 +77,7 @@ class Racing:
         ]
         if done:
             evidence = self._beside_chance(evidence, members, trained[0].test.get(metric))
-        judged = members
+        judged = single
         if self.plan.refit != "no" and done:
             members, single = self._refitted(chosen, members), self._refitted(chosen, single)
         run = replace(
@@ -90,7 +90,7 @@ class Racing:
             spent=self.race.spent if done else None,
             seconds={PHASE: self.race.seconds, "score": time.perf_counter() - start},
         )
-        if done and any(member.metagraphs for member, _ in judged):
+        if done and run.metagraphs:
             run = with_importances(run, self._ensemble(judged), self._network(judged), self.problem)
         return run, self._model(members, run), self._model(single, run)
 
