@@ -34,7 +34,13 @@ DISTRACTORS: Mapping[str, frozenset[str]] = {
 
 
 def run_explained(
-    seeds: int, out: Path, device: str = "auto", *, data: Sequence[str] = (), size: int = SIZE, say: Say = lambda _: None
+    seeds: int,
+    out: Path,
+    device: str = "auto",
+    *,
+    data: Sequence[str] = (),
+    size: int = SIZE,
+    say: Say = lambda _: None,
 ) -> Sheet:
     """Train planted meta graphs among distractors, and rank their paths; every seed makes another network.
 
@@ -58,7 +64,7 @@ def among_distractors(planted: MetaGraph, problem: Problem, names: frozenset[str
     links: dict[Link, tuple[Operation, ...]] = {}
     for (link, own), (_, candidates) in zip(planted.items(), space.items(), strict=True):
         more = [o for o in candidates if isinstance(o, Relation) and o.name in names]
-        kept = [o for o in own if isinstance(o, Relation)] or ([] if more else [*own])
+        kept: list[Operation] = [o for o in own if isinstance(o, Relation)] or ([] if more else [*own])
         links[link] = tuple(dict.fromkeys([*kept, *more]))
     return MetaGraph.of(planted.target, links)
 
@@ -84,7 +90,12 @@ def explained_sheet(lines: Iterable[Line]) -> Sheet:
         else:
             by_data.setdefault(line["data"], []).append(line)
     rows = tuple(
-        (name, f"{sum(set(line['ranks']) == {1} for line in done)} of {len(done)}", _mean(done, "drop"), _mean(done, "val"))
+        (
+            name,
+            f"{sum(set(line['ranks']) == {1} for line in done)} of {len(done)}",
+            _mean(done, "drop"),
+            _mean(done, "val"),
+        )
         for name, done in by_data.items()
     )
     heads = ("data", "planted paths first", "drop without them, %", "validation score, %")
@@ -120,6 +131,4 @@ def _run(arguments: Sequence[str]) -> str:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
-    return run_explained(
-        given.seeds, given.out, given.device, data=given.data, size=given.size, say=note
-    ).markdown()
+    return run_explained(given.seeds, given.out, given.device, data=given.data, size=given.size, say=note).markdown()

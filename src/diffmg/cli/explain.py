@@ -49,8 +49,23 @@ def explain(
     if node is None:
         _overall(_importances(run, data, data_root), out)
         return
-    model = load_model(run, data, data_root, at=at)
+    model = _explainable(run, data, data_root, at)
     _answers(model.explain(_ids(model, node, item), k), out)
+
+
+def _explainable(run: Path, data: str | None, data_root: Path | None, at: str | None) -> Model:
+    """The model of a run; in place of an ensemble of rivals alone, its single model, which is said."""
+    from diffmg.runs.explain import has_paths
+    from diffmg.runs.folder import SINGLE
+
+    model = load_model(run, data, data_root, at=at)
+    if has_paths(model) or not (run / SINGLE).is_file():
+        return model
+    say(
+        "no model of the ensemble has a meta graph: what follows is of the single model, not what `predict` uses",
+        common.errors,
+    )
+    return load_model(run / SINGLE, data, data_root, at=at)
 
 
 def _ids(model: Model, nodes: list[str], items: list[str] | None) -> Any:

@@ -41,6 +41,6 @@ def voters_of(method: Method, network: nn.Module) -> list[Voter]:
         names = ", ".join(sorted({voter.name for voter in found}))
         raise DiffmgError(
             f"an explanation goes by meta paths, so it needs a model with a meta graph, but got one of {names}; "
-            "fit with `auto`, `diffmg` or another method that `diffmg list` shows with a meta graph"
+            "fit with one that has it, such as `diffmg`; after a race, explain `single.safetensors`, which has it"
         )
     return found

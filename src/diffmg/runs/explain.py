@@ -24,6 +24,13 @@ def explain(model: Model, ids: ArrayLike, k_sources: int = 5) -> list[Explanatio
     return explanations(model.recipe.method.make(), model.network, model.problem, numbers, k_sources)
 
 
+def has_paths(model: Model) -> bool:
+    """Whether any network behind the model has a meta graph, so that it can be explained."""
+    method = model.recipe.method.make()
+    members = getattr(method, "members", None)
+    return bool(model.metagraphs) if members is None else any(member.metagraphs for member in members)
+
+
 def importances_of(model: Model) -> tuple[PathImportance, ...]:
     """What each meta path of a model is worth: the drop of its validation score without it, most first."""
     return path_importances(model.recipe.method.make(), model.network, model.problem)
