@@ -71,6 +71,14 @@ def recommend(
     _write(out, model.answers(_as_ids(user, model), k=k, exclude_seen=exclude_seen))
 
 
+def load_model(run: Path, data: str | None, data_root: Path | None, *, at: str | None = None) -> Model:
+    """The model of a run on its data, or on newer data where its task has moments."""
+    model = _load(run, None, data_root)
+    if at is None and (data is None or model.recipe.description is None):
+        return model if data is None else model.on(_moved(model.recipe.source, data))
+    return model.on_newer(data, at=at)[0]
+
+
 def _load(run: Path, data: str | None, data_root: Path | None, verb: str | None = None) -> Model:
     """The model of a run on its data."""
     from diffmg.runs.model import Model
@@ -94,12 +102,17 @@ def _moved(source: Source, name: str) -> Source:
 
 
 def _as_ids(texts: list[str] | None, model: Model) -> Any:
-    """Ids with the dtype of the network's: integers, or else text."""
-    import numpy as np
-
+    """Ids of the first target type; None for all."""
     if texts is None:
         return None
-    known = model.problem.graph.ids_of(model.recipe.data.target_types[0])
+    return typed_ids(texts, model, model.recipe.data.target_types[0])
+
+
+def typed_ids(texts: list[str], model: Model, node_type: str) -> Any:
+    """Ids of a type with the dtype of the network's: integers, or else text."""
+    import numpy as np
+
+    known = model.problem.graph.ids_of(node_type)
     try:
         return np.asarray(texts).astype(known.dtype if known.dtype.kind in "iu" else str)
     except (ValueError, OverflowError):
