@@ -13,6 +13,7 @@ from diffmg.core.codec import register
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metapaths import MOST_LISTED, MetaPaths
 from diffmg.core.metapaths import MetaPath as MetaPath
+from diffmg.core.pictured import Drawn
 from diffmg.core.schema import Relation
 
 
@@ -68,8 +69,10 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MetaGraph:
+class MetaGraph(Drawn):
     """Operations per link for one target type; hashable, comparable, and stored as JSON."""
+
+    _picture = "metagraph"
 
     target: str
     operations: tuple[tuple[Operation, ...], ...]

@@ -16,6 +16,7 @@ from diffmg.core.codec import check_format, from_plain, read_json, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.perfect import perfect_scores
+from diffmg.core.pictured import Pictured
 from diffmg.core.plan import Plan
 
 FORMAT = 2
@@ -116,8 +117,10 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Pictured):
     """The results of a run, and all that is needed to repeat it."""
+
+    _picture = "run"
 
     status: Literal["running", "interrupted", "done"]
     plan: Plan

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Engine, Registry, Relation, Schema
+from diffmg.core.pictured import Pictured
 from diffmg.core.settings import Aggregate
 from diffmg.graph.aggregation import Propagation, equal, propagation_of
 from diffmg.graph.checks import (
@@ -36,7 +37,7 @@ E = TypeVar("E", Relation, tuple[str, str, str], RelationLike)
 W = TypeVar("W", Relation, tuple[str, str, str], RelationLike)
 
 
-SHOWN = 6
+SHOWN = 5
 """Types and relations that `repr` shows."""
 CONVERTERS: Registry[Callable[..., Any]] = Registry(
     "converter",
@@ -51,8 +52,10 @@ CONVERTERS: Registry[Callable[..., Any]] = Registry(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeteroGraph:
+class HeteroGraph(Pictured):
     """A schema with data. Frozen; build it with `HeteroGraph.build`, `from_tables`, `from_pyg` or `from_networkx`."""
+
+    _picture = "network"
 
     schema: Schema
     num_nodes: Mapping[str, int]
@@ -319,9 +322,9 @@ class HeteroGraph:
         for node_type, count in list(self.num_nodes.items())[:SHOWN]:
             features = self.features.get(node_type)
             columns = "no features" if features is None else f"{features.shape[1]} features"
-            lines.append(f"  {node_type}: {count} nodes, {columns}")
+            lines.append(f"  {_cut(node_type, 30)}: {count} nodes, {columns}")
         relations = list(self.adjacency.items())
-        lines += [f"  {relation}: {matrix.nnz} edges" for relation, matrix in relations[:SHOWN]]
+        lines += [f"  {_cut(str(relation), 44)}: {matrix.nnz} edges" for relation, matrix in relations[:SHOWN]]
         hidden = max(0, len(self.num_nodes) - SHOWN) + max(0, len(relations) - SHOWN)
         return "\n".join([*lines, *([f"  ... {hidden} more"] if hidden else [])]) + ")"
 
@@ -333,6 +336,12 @@ class HeteroGraph:
 
 _AGGREGATED: WeakKeyDictionary[HeteroGraph, dict[tuple[Aggregate, bool], HeteroGraph]] = WeakKeyDictionary()
 _COUNTS: WeakKeyDictionary[HeteroGraph, dict[str, Tensor]] = WeakKeyDictionary()
+
+
+def _cut(name: str, most: int) -> str:
+    """A name for a line of `repr`: printable, and not too long."""
+    plain = "".join(c if c.isprintable() else " " for c in name)
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
 
 
 def _converted(name: str, *given: Any, **options: Any) -> HeteroGraph:

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from diffmg.core import EMPTY, Link, MetaGraph, Operation, Relation, compile_program
+from diffmg.viz.words import clean
 
 MOST_PATHS = 12
 """The most meta paths that are listed."""
@@ -67,11 +68,13 @@ def marks_of(metagraph: MetaGraph) -> tuple[Mark, ...]:
 
 def path_lines(metagraph: MetaGraph) -> list[str]:
     """The longest meta paths, one per line, such as `venue -publishes-> paper -written_by-> author`."""
-    paths = metagraph.longest_paths()
+    found = metagraph.meta_paths
     own = f"{metagraph.target} (own features)"
-    shown = [(p[0].source if p else own) + "".join(f" -{r.name}-> {r.target}" for r in p) for p in paths[:MOST_PATHS]]
-    if len(paths) > MOST_PATHS:
-        shown.append(f"… and {len(paths) - MOST_PATHS} more")
+    paths = metagraph.longest_paths(MOST_PATHS)
+    shown = [(p[0].source if p else own) + "".join(f" -{r.name}-> {r.target}" for r in p) for p in paths]
+    count = found.count_longest()
+    if count is None or count > len(paths):
+        shown.append(f"… and {'many' if count is None else count - len(paths)} more")
     return [clean(line) for line in shown] or ["none: nothing reaches the target"]
 
 
@@ -79,11 +82,6 @@ def title(metagraph: MetaGraph) -> str:
     """The heading of a drawing."""
     states = "1 state" if metagraph.depth == 1 else f"{metagraph.depth} states"
     return clean(f"meta graph for '{metagraph.target}', {states}")
-
-
-def clean(text: str) -> str:
-    """Replace unprintable characters (line breaks, terminal codes) by spaces: names come from files."""
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def looks(metagraphs: Sequence[MetaGraph]) -> Look:
