@@ -51,7 +51,7 @@ def hard_cases() -> dict[str, MetaGraph]:
 
 def importances(metagraph: MetaGraph) -> list[PathImportance]:
     rng = random.Random(0)
-    paths = metagraph.longest_paths(12) + ((),)
+    paths = (*metagraph.longest_paths(12), ())
     return [PathImportance(metagraph.target, path, rng.uniform(-0.01, 0.1), 0.01) for path in paths]
 
 
