@@ -78,7 +78,7 @@ def test_both_towers_meet_in_one_figure_and_one_does_not() -> None:
 
 def test_words_below_say_what_the_picture_leaves_out() -> None:
     words = " ".join(texts(draw(CASES["K = 8"], "svg")))
-    assert re.search(r"Not drawn: \d+ more relations on the way to table a\.", words)
+    assert re.search(r"Not drawn: \d+ more arrows on the way to table a\.", words)
     assert "Not drawn" not in " ".join(texts(draw(PLANTED, "svg")))
     assert "make 100%" in " ".join(texts(draw_all([PLANTED], "svg", importances=importances(PLANTED))))
     assert "is judged by" not in " ".join(texts(meaning_svg(meaning_of([PLANTED]), caption=False)))

@@ -71,6 +71,7 @@ def test_paths_are_said_from_the_target() -> None:
     assert path_words((LAST_5,), "predictions") == "the last 5 orders of the customer"
     shops = (Relation("shops", "shop", "orders"), LAST_5)
     assert path_words(shops, "predictions") == "shops of the last 5 orders of the customer"
+    assert path_words((WRITES, WRITTEN_BY) * 3, "author") == "other authors 6 hops away"
     assert path_types((PUBLISHES, WRITTEN_BY), "author") == "venue → paper → author"
 
 

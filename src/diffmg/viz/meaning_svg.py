@@ -15,7 +15,7 @@ from diffmg.viz.theme import type_colours
 from diffmg.viz.words import clean, name_words, relation_words
 
 LEAST_WIDTH = 420.0
-PLAIN, THIN, WIDEST = 2.2, 1.2, 9.0
+PLAIN, THIN, WIDEST = 2.2, 1.2, 7.5
 """Widths of lines: without importances, and from no share to all of it."""
 PAIR = 130.0
 """Room for the box where two towers meet."""
@@ -75,7 +75,7 @@ def notes_of(meaning: Meaning) -> list[tuple[str, str]]:
     for tower in meaning.towers:
         if tower.more_arrows:
             lines.append(
-                ("mute", f"Not drawn: {tower.more_arrows} more relations on the way to {name_words(tower.target)}.")
+                ("mute", f"Not drawn: {tower.more_arrows} more arrows on the way to {name_words(tower.target)}.")
             )
         if not tower.exact:
             lines.append(("mute", "Types at a hop are drawn once: not every chain of arrows is a meta path."))

@@ -10,6 +10,8 @@ WINDOW = re.compile(r"^(?:.*: )?last (?P<reach>\d+)\s*(?P<unit>[a-z]*) of the (?
 """Names of relations by window, as tables give them."""
 UNITS = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week"}
 REVERSE = "rev_"
+FAR = 4
+"""Paths of more hops are not spelled out."""
 LONG = 40
 """Longer names are cut in sentences."""
 SAME = ("news", "series", "species", "data", "people")
@@ -96,6 +98,9 @@ def path_words(path: MetaPath, target: str) -> str:
     """A path as seen from its target, such as "venues of its papers"; the empty path is the target's own features."""
     if not path:
         return f"{own(target)} own features"
+    if len(path) > FAR:
+        other = "other " if path[0].source == target else ""
+        return f"{other}{many(path[0].source)} {len(path)} hops away"
     *earlier, nearest = path
     parts = [_rows(relation) for relation in earlier]
     if earlier and earlier[0].source == target and window_words(earlier[0]) is None:
