@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffmg.viz.layers import Edge, Layout, Node, place
+from diffmg.viz.layers import place
+from diffmg.viz.placed import Edge, Layout, Node
 
 names = st.text(min_size=1, max_size=60)
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from diffmg.core import DiffmgError, Engine, Registry, Relation, Schema
 from diffmg.core.pictured import Pictured
 from diffmg.core.settings import Aggregate
+from diffmg.core.text import shortened
 from diffmg.graph.aggregation import Propagation, equal, propagation_of
 from diffmg.graph.checks import (
     checked_counts,
@@ -322,9 +323,9 @@ class HeteroGraph(Pictured):
         for node_type, count in list(self.num_nodes.items())[:SHOWN]:
             features = self.features.get(node_type)
             columns = "no features" if features is None else f"{features.shape[1]} features"
-            lines.append(f"  {_cut(node_type, 30)}: {count} nodes, {columns}")
+            lines.append(f"  {shortened(node_type, 30)}: {count} nodes, {columns}")
         relations = list(self.adjacency.items())
-        lines += [f"  {_cut(str(relation), 44)}: {matrix.nnz} edges" for relation, matrix in relations[:SHOWN]]
+        lines += [f"  {shortened(str(relation), 44)}: {matrix.nnz} edges" for relation, matrix in relations[:SHOWN]]
         hidden = max(0, len(self.num_nodes) - SHOWN) + max(0, len(relations) - SHOWN)
         return "\n".join([*lines, *([f"  ... {hidden} more"] if hidden else [])]) + ")"
 
@@ -336,12 +337,6 @@ class HeteroGraph(Pictured):
 
 _AGGREGATED: WeakKeyDictionary[HeteroGraph, dict[tuple[Aggregate, bool], HeteroGraph]] = WeakKeyDictionary()
 _COUNTS: WeakKeyDictionary[HeteroGraph, dict[str, Tensor]] = WeakKeyDictionary()
-
-
-def _cut(name: str, most: int) -> str:
-    """A name for a line of `repr`: printable, and not too long."""
-    plain = "".join(c if c.isprintable() else " " for c in name)
-    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
 
 
 def _converted(name: str, *given: Any, **options: Any) -> HeteroGraph:

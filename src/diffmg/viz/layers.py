@@ -7,10 +7,10 @@ neither each other nor another arrow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 from diffmg.viz.measure import fitted, text_width
+from diffmg.viz.placed import Edge, Layout, Node, PlacedEdge, PlacedNode, Rect
 
 NAME, LABEL = 14.0, 12.5
 """Sizes of text in boxes and along arrows."""
@@ -19,77 +19,6 @@ BOX, BOX_TEXT, LABEL_TEXT = 42.0, 150.0, 180.0
 """Least height of a box; most width of its text and of a label."""
 PORT, CURVE, GAP = 11.0, 44.0, 14.0
 """Between arrow ends at a box; room for a curve beside the labels; between boxes."""
-
-
-class Node(NamedTuple):
-    """A box to place, in a column counted from the right."""
-
-    column: int
-    name: str
-    text: str
-    note: str = ""
-
-
-class Edge(NamedTuple):
-    """An arrow to place, from a column to the one on its right."""
-
-    column: int
-    source: str
-    target: str
-    key: str
-    """Tells edges with the same ends apart."""
-    text: str
-    note: str = ""
-
-
-class Rect(NamedTuple):
-    """A rectangle by its upper left corner."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    @property
-    def middle(self) -> float:
-        """The height of its centre."""
-        return self.y + self.height / 2
-
-    def overlaps(self, other: Rect) -> bool:
-        """Whether the two share an area."""
-        across = self.x < other.x + other.width and other.x < self.x + self.width
-        return across and self.y < other.y + other.height and other.y < self.y + self.height
-
-
-@dataclass(frozen=True)
-class PlacedNode:
-    """A box with its place and the lines of its name."""
-
-    node: Node
-    rect: Rect
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PlacedEdge:
-    """An arrow: from a point along a curve to its lane, under its label, and along another curve to its end."""
-
-    edge: Edge
-    start: tuple[float, float]
-    end: tuple[float, float]
-    lane: float
-    label: Rect
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Everything placed, from the origin on."""
-
-    width: float
-    height: float
-    nodes: tuple[PlacedNode, ...]
-    edges: tuple[PlacedEdge, ...]
 
 
 def place(nodes: Sequence[Node], edges: Sequence[Edge]) -> Layout:

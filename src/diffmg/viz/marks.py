@@ -6,7 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from diffmg.core import EMPTY, Link, MetaGraph, Operation, Relation, compile_program
-from diffmg.viz.words import clean
+from diffmg.core.text import printable
 
 MOST_PATHS = 12
 """The most meta paths that are listed."""
@@ -33,7 +33,7 @@ class Mark(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the operation."""
-        return clean(self.operation.name if isinstance(self.operation, Relation) else str(self.operation))
+        return printable(self.operation.name if isinstance(self.operation, Relation) else str(self.operation))
 
     @property
     def note(self) -> str:
@@ -42,7 +42,7 @@ class Mark(NamedTuple):
             return ""
         if self.use is Use.PASSES:
             return "(passes)"
-        return clean(f"({self.operation.source} → {self.operation.target})")
+        return printable(f"({self.operation.source} → {self.operation.target})")
 
     @property
     def label(self) -> str:
@@ -75,13 +75,13 @@ def path_lines(metagraph: MetaGraph) -> list[str]:
     count = found.count_longest()
     if count is None or count > len(paths):
         shown.append(f"… and {'many' if count is None else count - len(paths)} more")
-    return [clean(line) for line in shown] or ["none: nothing reaches the target"]
+    return [printable(line) for line in shown] or ["none: nothing reaches the target"]
 
 
 def title(metagraph: MetaGraph) -> str:
     """The heading of a drawing."""
     states = "1 state" if metagraph.depth == 1 else f"{metagraph.depth} states"
-    return clean(f"meta graph for '{metagraph.target}', {states}")
+    return printable(f"meta graph for '{metagraph.target}', {states}")
 
 
 def looks(metagraphs: Sequence[MetaGraph]) -> Look:

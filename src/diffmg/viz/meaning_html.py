@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from html import escape
 
+from diffmg.core.text import printable
 from diffmg.viz.marks import Use
 from diffmg.viz.meaning import Meaning, Tower
 from diffmg.viz.meaning_svg import meaning_svg, notes_of
 from diffmg.viz.outline_svg import outline_svg
-from diffmg.viz.words import clean, path_types, path_words
+from diffmg.viz.words import path_types, path_words
 
+MOST_UNUSED = 100
 STYLE = """
 .diffmg-picture { overflow-x: auto; } .diffmg-picture svg { display: block; max-width: none; height: auto; }
 .diffmg-narrow { display: none; } .diffmg-meaning { overflow-wrap: anywhere; }
@@ -33,12 +35,13 @@ def meaning_html(meaning: Meaning, *, edges: Mapping[str, int] | None = None) ->
 
 
 def _lists(tower: Tower) -> Iterator[str]:
-    target = escape(clean(tower.target))
+    target = escape(printable(tower.target))
     more = "many" if tower.more_paths is None else tower.more_paths
     paths = [f"{path_types(p.path, tower.target)}: {path_words(p.path, tower.target)}" for p in tower.paths]
     yield from _folded(f"meta paths of {target}", [*paths, *([f"and {more} more"] if more else [])])
     unused = [f"{m.label}, H{m.link.i} to H{m.link.k}: {_why(m.use)}" for m in tower.unused]
-    yield from _folded(f"left out for {target}", unused)
+    hidden = [f"and {len(unused) - MOST_UNUSED} more"] if len(unused) > MOST_UNUSED else []
+    yield from _folded(f"left out for {target}", [*unused[:MOST_UNUSED], *hidden])
 
 
 def _why(use: Use) -> str:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from diffmg.core import MetaGraph
 from diffmg.core.importance import PathImportance
+from diffmg.core.text import printable
 from diffmg.viz._base import DRAWINGS
-from diffmg.viz.layers import Edge, Layout, Node, place
+from diffmg.viz.layers import place
 from diffmg.viz.meaning import Arrow, Box, Meaning, Tower, meaning_of
+from diffmg.viz.placed import Edge, Layout, Node
 from diffmg.viz.svg_parts import MARGIN, arrow, box, document, paragraph, text
 from diffmg.viz.theme import type_colours
-from diffmg.viz.words import clean, name_words, relation_words
+from diffmg.viz.words import name_words, relation_words
 
 LEAST_WIDTH = 420.0
 PLAIN, THIN, WIDEST = 2.2, 1.2, 7.5
@@ -45,7 +47,7 @@ def meaning_svg(meaning: Meaning, *, edges: Mapping[str, int] | None = None, cap
     for kind, line in notes_of(meaning) if caption else ():
         drawn, y = paragraph(line, y, width - 2 * MARGIN, kind)
         parts += drawn
-    title = "what is heard by " + " and ".join(clean(t.target) for t in meaning.towers)
+    title = "what is heard by " + " and ".join(printable(t.target) for t in meaning.towers)
     return document(width, y + MARGIN, title, meaning.sentence, parts)
 
 
@@ -103,8 +105,8 @@ class _Pen:
         drawn = [arrow(p, self.colours[a.relation.source], self._width(a), *self._about(a)) for p, a in wires]
         for node in layout.nodes:
             name, hop = node.node.name, node.node.column
-            about = f"{clean(name)}: what is judged" if hop == 0 else f"{clean(name)}, {_hops(hop)} away"
-            data = {"type": clean(name), "hop": hop}
+            about = f"{printable(name)}: what is judged" if hop == 0 else f"{printable(name)}, {_hops(hop)} away"
+            data = {"type": printable(name), "hop": hop}
             drawn.append(box(node, self.colours[name], about, data, strong=hop == 0))
         return drawn
 
@@ -113,13 +115,13 @@ class _Pen:
 
     def _about(self, a: Arrow) -> tuple[str, dict[str, object]]:
         relation, count = a.relation, self.edges.get(str(a.relation))
-        words = [clean(str(relation)), relation_words(relation)]
+        words = [printable(str(relation)), relation_words(relation)]
         words += [] if count is None else [f"{count} edges"]
         words += [] if a.share is None else [f"{a.share:.0%} of the importance"]
-        ends = {"source": clean(relation.source), "target": clean(relation.target)}
+        ends = {"source": printable(relation.source), "target": printable(relation.target)}
         share = None if a.share is None else f"{a.share:.4f}"
         data: dict[str, object] = {
-            "relation": clean(relation.name),
+            "relation": printable(relation.name),
             **ends,
             "hop": a.hop,
             "edges": count,

@@ -7,6 +7,7 @@ from textwrap import wrap
 
 from diffmg.core import MetaGraph
 from diffmg.core.importance import PathImportance
+from diffmg.core.text import shortened
 from diffmg.viz._base import DRAWINGS
 from diffmg.viz.marks import Use
 from diffmg.viz.meaning import Meaning, Tower, meaning_of
@@ -14,6 +15,8 @@ from diffmg.viz.outline import Row, rows_of
 from diffmg.viz.words import name_words, relation_words, window_words
 
 COLUMNS, BAR = 80, 10
+NAME, MOST_UNUSED = 36, 8
+"""The longest name of a type in a row, and the most operations that are listed as not used."""
 
 
 @DRAWINGS.add("text")
@@ -31,7 +34,9 @@ def _lines(tower: Tower) -> Iterator[str]:
     rows = [(row, _row(row, tower.target)) for row in rows_of(tower)]
     reach = min(COLUMNS - BAR - 6, max((len(words) for _, words in rows), default=0) + 2)
     for row, words in rows:
-        yield words if row.share is None else f"{_cut(words, reach):<{reach}} {_bar(row.share)}"
+        yield (
+            shortened(words, COLUMNS) if row.share is None else f"{shortened(words, reach):<{reach}} {_bar(row.share)}"
+        )
     if tower.more_paths != 0:
         yield f"… and {'many' if tower.more_paths is None else tower.more_paths} more meta paths"
     yield from _broken(tower.sentence)
@@ -45,7 +50,7 @@ def _row(row: Row, target: str) -> str:
         return f"{name_words(target)} (own features)"
     stem = "".join("   " if last else "│  " for last in row.last[:-1])
     relation = row.path[0]
-    name = "" if window_words(relation) else f"{name_words(relation.source)}  "
+    name = "" if window_words(relation) else f"{shortened(name_words(relation.source), NAME)}  "
     return f"{stem}{'└' if row.last[-1] else '├'}◀─ {name}{_by(relation_words(relation), bool(name))}"
 
 
@@ -57,15 +62,13 @@ def _bar(share: float) -> str:
     return f"{'█' * round(BAR * share):<{BAR}} {share:4.0%}"
 
 
-def _cut(words: str, reach: int) -> str:
-    return words if len(words) <= reach else f"{words[: reach - 1]}…"
-
-
 def _unused(tower: Tower) -> list[str]:
     """Operations that do nothing for the target, each said once."""
     named = [f"{m.label} at H{m.link.k}" for m in tower.unused if m.use is Use.DEAD]
     passed = {m.name for m in tower.unused if m.use is Use.PASSES and m.name != "identity"}
-    return [*dict.fromkeys(named), *(f"{name} (only passes)" for name in sorted(passed))]
+    found = [*dict.fromkeys(named), *(f"{name} (only passes)" for name in sorted(passed))]
+    more = [f"and {len(found) - MOST_UNUSED} more"] if len(found) > MOST_UNUSED else []
+    return [*found[:MOST_UNUSED], *more]
 
 
 def _broken(text: str, indent: str = "") -> list[str]:

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from diffmg.viz.layers import LABEL, NAME, ROW, Rect
+from diffmg.core.text import printable
+from diffmg.viz.layers import LABEL, NAME, ROW
 from diffmg.viz.meaning import Meaning, Tower
 from diffmg.viz.measure import fitted, text_width
 from diffmg.viz.outline import Row, rows_of
+from diffmg.viz.placed import Rect
 from diffmg.viz.svg_parts import attributes, document, text
 from diffmg.viz.theme import type_colours
-from diffmg.viz.words import clean, name_words, relation_words
+from diffmg.viz.words import name_words, relation_words
 
 WIDTH, EDGE, INDENT, CHIP = 360.0, 6.0, 22.0, 26.0
 """The width of the picture, its margin, how far each level is moved in, and the height of a box."""
@@ -87,8 +89,8 @@ def _stem(placed: PlacedRow, parent: Rect, colour: str) -> str:
 def _box(placed: PlacedRow, tower: Tower, colour: str) -> str:
     row, chip = placed.row, placed.chip
     relation = row.path[0] if row.path else None
-    about = clean(str(relation)) if relation else f"{clean(tower.target)}: what is judged"
-    data = {"relation": clean(relation.name) if relation else None, "hop": len(row.path), "importance": row.share}
+    about = printable(str(relation)) if relation else f"{printable(tower.target)}: what is judged"
+    data = {"relation": printable(relation.name) if relation else None, "hop": len(row.path), "importance": row.share}
     shape = f'x="{chip.x:.1f}" y="{chip.y:.1f}" width="{chip.width:.1f}" height="{chip.height:.1f}" rx="7"'
     lines = [
         text(line, placed.label.x + 16, placed.label.y + 14 + ROW * n, LABEL, "mute", "start")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from diffmg.core import Relation, Schema
-from diffmg.viz.layers import Edge, Layout, Node, place
+from diffmg.core.text import printable
+from diffmg.viz.layers import place
+from diffmg.viz.placed import Edge, Layout, Node
 from diffmg.viz.svg_parts import MARGIN, arrow, box, document, paragraph
 from diffmg.viz.theme import type_colours
-from diffmg.viz.words import REVERSE, clean, name_words, relation_words
+from diffmg.viz.words import REVERSE, name_words, relation_words
 
 MOST_RELATIONS = 40
 
@@ -24,10 +26,12 @@ def schema_svg(
     for placed in layout.edges:
         relation = Relation(placed.edge.source, placed.edge.key, placed.edge.target)
         count = (edges or {}).get(relation)
-        about = clean(str(relation)) + ("" if count is None else f", {count} edges")
-        data = {"relation": clean(relation.name), "edges": count}
+        about = printable(str(relation)) + ("" if count is None else f", {count} edges")
+        data = {"relation": printable(relation.name), "edges": count}
         parts.append(arrow(placed, colours[relation.source], 2.0, about, data))
-    parts += [box(n, colours[n.node.name], clean(n.node.name), {"type": clean(n.node.name)}) for n in layout.nodes]
+    parts += [
+        box(n, colours[n.node.name], printable(n.node.name), {"type": printable(n.node.name)}) for n in layout.nodes
+    ]
     alone = [t for t in schema.node_types if not any(t in (r.source, r.target) for r in schema.relations)]
     notes = [*hidden, *([f"Without relations: {', '.join(map(name_words, alone))}."] if alone else [])]
     width, y = max(layout.width + 2 * MARGIN, 320.0), layout.height + 1.5 * MARGIN
@@ -36,7 +40,7 @@ def schema_svg(
         lines, y = paragraph(note, y, width - 2 * MARGIN, "mute")
         parts += lines
     title = f"network of {len(schema.node_types)} node types and {len(schema.relations)} relations"
-    return document(width, y + MARGIN, title, "; ".join(clean(str(r)) for r in drawn), parts)
+    return document(width, y + MARGIN, title, "; ".join(printable(str(r)) for r in drawn), parts)
 
 
 def schema_layout(relations: Sequence[Relation], nodes: Mapping[str, int]) -> Layout:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from diffmg.viz.layers import CURVE, LABEL, NAME, ROW, PlacedEdge, PlacedNode
+from diffmg.viz.layers import CURVE, LABEL, NAME, ROW
 from diffmg.viz.measure import fitted
+from diffmg.viz.placed import PlacedEdge, PlacedNode
 from diffmg.viz.theme import CLASS, css
 
 MARGIN = 20.0

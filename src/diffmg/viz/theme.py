@@ -29,7 +29,8 @@ def css() -> str:
             f"{svg} text {{ fill: var(--dm-ink); }} {svg} .back {{ fill: var(--dm-bg); }}",
             f"{svg} .mute {{ fill: var(--dm-mute); }} {svg} .wire {{ fill: none; stroke-linecap: round; }}",
             f"{svg} .box {{ fill-opacity: {FILL}; stroke-width: 1.6; }} {svg} .name {{ font-weight: 600; }}",
-            f"{svg} g[tabindex]:focus {{ outline: none; }}",
+            f"{svg} g:focus-visible {{ outline: 2px solid var(--dm-ink); outline-offset: 2px; }}",
+            f"{svg} g:focus:not(:focus-visible) {{ outline: none; }}",
             f"{svg} g[tabindex]:is(:hover, :focus) text {{ text-decoration: underline; }}",
         ]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from diffmg.core import MetaPath, Relation
+from diffmg.core.text import printable, shortened
 
 WINDOW = re.compile(r"^(?:.*: )?last (?P<reach>\d+)\s*(?P<unit>[a-z]*) of the (?P<key>.+)$")
 """Names of relations by window, as tables give them."""
@@ -23,21 +24,16 @@ PERSONS = frozenset(
 )  # fmt: skip
 
 
-def clean(text: str) -> str:
-    """Replace unprintable characters (line breaks, terminal codes) by spaces: names come from files."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
 def name_words(name: str) -> str:
     """A name of a table or relation as words: `written_by` is "written by"."""
-    return " ".join(clean(name).replace("_", " ").split()) or clean(name)
+    return " ".join(printable(name).replace("_", " ").split()) or printable(name)
 
 
 def one(node_type: str) -> str:
     """The name of one node of a type: a table is often named in the plural."""
     name = name_words(node_type)
     if len(name) > LONG:
-        return f"{name[: LONG - 1]}…"
+        return shortened(name, LONG)
     if not name.endswith("s") or name.endswith(("us", "is", "ss", *SAME)) or len(name) < 4:
         return name
     return f"{name[:-3]}y" if name.endswith("ies") else name[:-2] if name.endswith("sses") else name[:-1]
@@ -77,7 +73,7 @@ def relation_words(relation: Relation) -> str:
 
 def window_words(relation: Relation) -> str | None:
     """A relation by window, such as "last 5 orders of the customer"; None for any other relation."""
-    match = WINDOW.match(clean(relation.name))
+    match = WINDOW.match(printable(relation.name))
     if match is None or (match["unit"] and match["unit"] not in UNITS):
         return None
     reach, key = int(match["reach"]), name_words(match["key"])
