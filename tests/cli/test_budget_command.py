@@ -51,7 +51,7 @@ def test_the_default_is_a_race_within_the_default_budget(tmp_path: Path, monkeyp
     answer = diffmg("fit", "academic:120", "--out", tmp_path / "run", *RACE[2:])
     assert answer.code == 0, answer.err
     assert read(tmp_path / "run")["plan"]["budget"]["trainings"] == 4
-    for words in ("tried ", "single model: validation macro_f1", "meta graph for 'author'", "race"):
+    for words in ("tried ", "single model: validation macro_f1", "author (own features)", "race"):
         assert words in answer.out + answer.err
     assert content(fit(tmp_path / "same", "academic:120", *RACE)) == content(tmp_path / "run")
 
@@ -118,7 +118,7 @@ def test_ctrl_c_leaves_a_model_and_resuming_ends_as_if_it_had_not_been(
     monkeypatch.undo()
     run = read(path)
     assert (run["status"], run["trained"], run["scores"]["test"]) == ("interrupted", [], {})
-    assert "meta graph for 'user'" in diffmg("show", path).out
+    assert "user (own features)" in diffmg("show", path).out
     assert len(Model.load(path).outputs[0]) == recommendation.graph.num_nodes["user"]
     assert diffmg("recommend", path, "--id", 3).code == 0
     assert diffmg("resume", path).code == 0

@@ -18,7 +18,7 @@ def test_the_same_command_gives_the_same_files_and_shows_what_came_out(classifie
     answer = diffmg("fit", "academic:120", "--out", tmp_path / "run", *TINY)
     assert answer.code == 0
     assert content(tmp_path / "run") == content(classified)
-    assert "meta graph for 'author', 4 states" in answer.out
+    assert "author (own features)" in answer.out
     assert f"{read(classified)['scores']['test']['macro_f1']:.4f}" in answer.out
     assert f"run folder: {tmp_path / 'run'}\n" in answer.out
     assert "search-0" in answer.err

@@ -79,7 +79,7 @@ def assert_interrupted(path: Path, phase: str) -> None:
     assert (run["status"], run["trained"], run["scores"]["test"]) == ("interrupted", [], {})
     assert read_history(path)[-1]["phase"] == phase
     assert read_metagraphs(path / "metagraph.json") == read_run(path).metagraphs
-    assert "meta graph for 'author', 4 states" in diffmg("show", path).out
+    assert "author (own features)" in diffmg("show", path).out
     assert (path / "model.safetensors").exists() == phase.startswith("train")
 
 

@@ -10,7 +10,7 @@ from diffmg.core.run import read_run
 from diffmg.viz import draw_all
 from run_files import diffmg, edit, refused
 
-FORMATS = {"text": "meta graph for 'author'", "dot": "digraph", "mermaid": "flowchart", "svg": "<svg"}
+FORMATS = {"text": "author (own features)", "dot": "digraph", "mermaid": "flowchart", "svg": "<svg"}
 
 
 @pytest.mark.parametrize(("form", "words"), FORMATS.items())
@@ -28,15 +28,25 @@ def test_text_is_the_default_and_a_file_of_a_run_is_drawn_as_the_run_is(classifi
 
 def test_both_meta_graphs_of_a_recommendation_are_drawn(recommended: Path) -> None:
     text = diffmg("show", recommended).out
-    assert "meta graph for 'user'" in text
-    assert "meta graph for 'item'" in text
+    assert "A user is judged by" in text
+    assert "An item is judged by" in text
 
 
 def test_the_published_meta_graph_is_drawn_without_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DIFFMG_DATA", raising=False)
     answer = diffmg("show", "douban")
     assert answer.code == 0
-    assert "meta graph for 'movie', 4 states" in answer.out
+    assert "A movie is judged by its own features, its actors" in answer.out
+    assert "meta graph for 'movie', 4 states" in diffmg("show", "douban", "--view", "states").out
+
+
+def test_a_deep_meta_graph_is_shown_at_once(tmp_path: Path) -> None:
+    links = {f"{k}<-{i}": [["a", "knows", "a"], ["b", "likes", "a"]] for k in range(1, 19) for i in range(k)}
+    (tmp_path / "deep.json").write_text(json.dumps({"target": "a", "links": links}))
+    for view in ("meaning", "states"):
+        shown = diffmg("show", tmp_path / "deep.json", "--view", view)
+        assert shown.code == 0
+        assert "more" in shown.out
 
 
 def test_a_drawing_is_written_to_a_file(classified: Path, tmp_path: Path) -> None:
@@ -65,6 +75,7 @@ def test_a_run_whose_choice_is_none_of_its_candidates_is_bad_input_and_no_fault(
         ("academic", "only data sets of the paper have a published meta graph, but got 'academic'"),
         ("dlbp", "unknown data set 'dlbp'; did you mean 'dblp'?"),
         ("dblp --format png", "unknown format 'png'"),
+        ("dblp --view state", "unknown view 'state'; did you mean 'states'?"),
         ("dblp --format=SVG", "unknown format 'SVG'; did you mean 'svg'? Known: dot, mermaid, svg, text."),
     ],
 )

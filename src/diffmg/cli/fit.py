@@ -156,7 +156,7 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor 
         raise
     write_report(folder.path)
     if done.metagraphs:
-        say(draw_all(done.metagraphs, "text"))
+        say(draw_all(done.metagraphs, "text", importances=getattr(done, "importances", ())))
     console.print(common.score_table(done))
     for line in perfect_scores(done):
         say(line, common.errors)

@@ -1,5 +1,6 @@
 """Commands that draw a meta graph or write a report."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,17 +10,22 @@ from diffmg.cli import common
 from diffmg.cli.common import say
 from diffmg.core import DiffmgError, MetaGraph, read_metagraphs, read_run
 from diffmg.core.files import write_text
+from diffmg.core.importance import PathImportance
 
 
 def show(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="A run folder, a meta graph file, or a data set.")],
     form: Annotated[str, typer.Option("--format", help="text, dot, mermaid or svg.")] = "text",
+    view: Annotated[
+        str, typer.Option("--view", help="meaning: what is heard along which relations; states: the DAG of states.")
+    ] = "meaning",
     out: Annotated[Path | None, typer.Option("--out", help="File to write.", show_default="print")] = None,
 ) -> None:
     """Draw a meta graph."""
     from diffmg.viz import draw_all
 
-    drawing = draw_all(_find(what), form)
+    metagraphs, importances = _find(what)
+    drawing = draw_all(metagraphs, form, view, importances)
     if out is None:
         typer.echo(drawing)
     else:
@@ -34,18 +40,19 @@ def report(run: common.RunPath) -> None:
     say(f"written to {write_report(run)}")
 
 
-def _find(what: str) -> tuple[MetaGraph, ...]:
+def _find(what: str) -> tuple[tuple[MetaGraph, ...], Sequence[PathImportance]]:
+    """The meta graphs, and what their paths are worth where a run knows it."""
     from diffmg.datasets import DATASETS
 
     path = Path(what)
     if path.is_dir():
-        metagraphs = read_run(path).metagraphs
-        if not metagraphs:
+        run = read_run(path)
+        if not run.metagraphs:
             raise DiffmgError(f"the run must have found a meta graph, but got {what!r} (most rivals have none)")
-        return metagraphs
+        return run.metagraphs, getattr(run, "importances", ())
     if path.is_file():
-        return read_metagraphs(path)
+        return read_metagraphs(path), ()
     published = DATASETS.get(what)(what).published()
     if published is None:
         raise DiffmgError(f"only data sets of the paper have a published meta graph, but got {what!r}")
-    return published.metagraphs
+    return published.metagraphs, ()

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 from diffmg.core.codec import register
 from diffmg.core.errors import DiffmgError
+from diffmg.core.metapaths import MOST_LISTED, MetaPaths
+from diffmg.core.metapaths import MetaPath as MetaPath
+from diffmg.core.pictured import Drawn
 from diffmg.core.schema import Relation
 
 
@@ -31,7 +34,6 @@ MOST_STATES = 1000
 """The most states a meta graph file may have; a larger number is taken for a mistake."""
 
 Operation = Relation | Special
-MetaPath = tuple[Relation, ...]
 
 
 class Link(NamedTuple):
@@ -67,8 +69,10 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MetaGraph:
+class MetaGraph(Drawn):
     """Operations per link for one target type; hashable, comparable, and stored as JSON."""
+
+    _picture = "metagraph"
 
     target: str
     operations: tuple[tuple[Operation, ...], ...]
@@ -127,19 +131,32 @@ class MetaGraph:
         """The same meta graph with other operations on one link."""
         return MetaGraph.of(self.target, {**dict(self.items()), link: operations})
 
+    @cached_property
+    def meta_paths(self) -> MetaPaths:
+        """The meta paths, to be counted, asked for and listed without writing all of them out."""
+        links = [tuple[tuple[int, tuple[Relation, ...]], ...]() for _ in range(self.depth + 1)]
+        for (k, i), operations in self.items():
+            if operations != (EMPTY,):
+                links[k] += ((i, tuple(o for o in operations if isinstance(o, Relation))),)
+        return MetaPaths(self.target, tuple(links))
+
     def paths(self) -> frozenset[MetaPath]:
         """All meta paths along which messages reach the target, with relations in message order.
 
         A relation into the current type may be taken or skipped, since a node keeps a share of its own state; any
         other relation leaves the type unchanged, like identity. The empty path is the target's own features.
         """
-        return _paths_into(self, self.depth, self.target, {})
+        count = self.meta_paths.count()
+        if count is None or count > MOST_LISTED:
+            raise DiffmgError(
+                f"at most {MOST_LISTED} meta paths are listed at once, but got {count or 'too many to count'}; "
+                "use `longest_paths(most)`, or `path in metagraph.meta_paths`"
+            )
+        return frozenset(self.meta_paths)
 
-    def longest_paths(self) -> tuple[MetaPath, ...]:
-        """The meta paths that are not a suffix of another one: few enough to display."""
-        found = self.paths()
-        tails = {path[i:] for path in found for i in range(1, len(path) + 1)}
-        return tuple(sorted(found - tails, key=lambda path: (-len(path), path)))
+    def longest_paths(self, most: int = 1000) -> tuple[MetaPath, ...]:
+        """Up to `most` of the meta paths that are not a suffix of another one: few enough to display."""
+        return tuple(sorted(self.meta_paths.longest(most), key=lambda path: (-len(path), path)))
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain lists and strings, ready for JSON."""
@@ -178,26 +195,6 @@ def _operation_from_json(data: object) -> Operation:
     if isinstance(data, list) and len(data) == 3:
         return Relation(*data)
     raise DiffmgError(f"an operation is 'identity', 'empty' or a relation [source, name, target], but got {data!r}")
-
-
-_Memo = dict[tuple[int, str], frozenset[MetaPath]]
-
-
-def _paths_into(metagraph: MetaGraph, k: int, node_type: str, memo: _Memo) -> frozenset[MetaPath]:
-    if k == 0:
-        return frozenset({()})
-    if (k, node_type) not in memo:
-        found: set[MetaPath] = set()
-        for i in range(k):
-            for operation in metagraph[k, i]:
-                if operation is EMPTY:
-                    continue
-                if isinstance(operation, Relation) and operation.target == node_type:
-                    earlier = _paths_into(metagraph, i, operation.source, memo)
-                    found.update((*path, operation) for path in earlier)
-                found |= _paths_into(metagraph, i, node_type, memo)
-        memo[k, node_type] = frozenset(found)
-    return memo[k, node_type]
 
 
 register(MetaGraph, MetaGraph.to_dict, lambda data, _: MetaGraph.from_dict(data))

@@ -17,6 +17,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.importance import PathImportance
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.perfect import perfect_scores
+from diffmg.core.pictured import Pictured
 from diffmg.core.plan import Plan
 
 FORMAT = 2
@@ -117,8 +118,10 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Pictured):
     """The results of a run, and all that is needed to repeat it."""
+
+    _picture = "run"
 
     status: Literal["running", "interrupted", "done"]
     plan: Plan

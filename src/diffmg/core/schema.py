@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.pictured import Drawn
 
 
 @dataclass(frozen=True, order=True)
@@ -31,8 +32,10 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(Drawn):
     """The node types and relations of a network, in a fixed order."""
+
+    _picture = "schema"
 
     node_types: tuple[str, ...]
     relations: tuple[Relation, ...]

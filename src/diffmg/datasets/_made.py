@@ -87,7 +87,8 @@ def found(metagraphs: Sequence[MetaGraph], planted: Sequence[MetaGraph]) -> bool
 
     The planted paths are the longest ones of the planted meta graphs.
     """
-    paths = {p.target: set[tuple[Relation, ...]]() for p in planted}
-    for metagraph in metagraphs:
-        paths.setdefault(metagraph.target, set()).update(metagraph.paths())
-    return all(path in paths[p.target] for p in planted for path in p.longest_paths())
+    return all(
+        any(m.target == p.target and path in m.meta_paths for m in metagraphs)
+        for p in planted
+        for path in p.longest_paths()
+    )

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Engine, Registry, Relation, Schema
+from diffmg.core.pictured import Pictured
 from diffmg.core.settings import Aggregate
+from diffmg.core.text import shortened
 from diffmg.graph.aggregation import Propagation, equal, propagation_of
 from diffmg.graph.checks import (
     checked_counts,
@@ -36,7 +38,7 @@ E = TypeVar("E", Relation, tuple[str, str, str], RelationLike)
 W = TypeVar("W", Relation, tuple[str, str, str], RelationLike)
 
 
-SHOWN = 6
+SHOWN = 5
 """Types and relations that `repr` shows."""
 CONVERTERS: Registry[Callable[..., Any]] = Registry(
     "converter",
@@ -51,8 +53,10 @@ CONVERTERS: Registry[Callable[..., Any]] = Registry(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeteroGraph:
+class HeteroGraph(Pictured):
     """A schema with data. Frozen; build it with `HeteroGraph.build`, `from_tables`, `from_pyg` or `from_networkx`."""
+
+    _picture = "network"
 
     schema: Schema
     num_nodes: Mapping[str, int]
@@ -319,9 +323,9 @@ class HeteroGraph:
         for node_type, count in list(self.num_nodes.items())[:SHOWN]:
             features = self.features.get(node_type)
             columns = "no features" if features is None else f"{features.shape[1]} features"
-            lines.append(f"  {node_type}: {count} nodes, {columns}")
+            lines.append(f"  {shortened(node_type, 30)}: {count} nodes, {columns}")
         relations = list(self.adjacency.items())
-        lines += [f"  {relation}: {matrix.nnz} edges" for relation, matrix in relations[:SHOWN]]
+        lines += [f"  {shortened(str(relation), 44)}: {matrix.nnz} edges" for relation, matrix in relations[:SHOWN]]
         hidden = max(0, len(self.num_nodes) - SHOWN) + max(0, len(relations) - SHOWN)
         return "\n".join([*lines, *([f"  ... {hidden} more"] if hidden else [])]) + ")"
 

@@ -18,6 +18,7 @@ from diffmg.core import TASKS, DiffmgError, MetaGraph, MethodSpec, Part, Setting
 from diffmg.core.codec import check_format, from_plain, to_plain
 from diffmg.core.files import check_unchanged, digest_of
 from diffmg.core.importance import Explanation
+from diffmg.core.pictured import Pictured
 from diffmg.core.run import Data
 from diffmg.runs.provenance import data_of, differences
 from diffmg.runs.sources import open_problem
@@ -49,12 +50,14 @@ class Recipe:
     """Of a timed task, how its network is built from tables."""
 
 
-class Model:
+class Model(Pictured):
     """Predicts or recommends, with the same interface for every method.
 
     Weights are tied to the ids the model was fitted on: the same data in any row order give the same predictions.
     Different data raise an error that lists the differences.
     """
+
+    _picture = "model"
 
     def __init__(
         self,

@@ -1,15 +1,15 @@
-"""A meta graph in the DOT language of Graphviz."""
+"""The states of a meta graph in the DOT language of Graphviz."""
 
 from collections.abc import Sequence
 
 from diffmg.core import MetaGraph
-from diffmg.viz._base import DRAWINGS
+from diffmg.viz._base import STATES
 from diffmg.viz.marks import looks, marks_of, path_lines, title
 
 _DOT = str.maketrans({"&": "&amp;", "\\": "\\\\", '"': '\\"'})
 
 
-@DRAWINGS.add("dot")
+@STATES.add("dot")
 def to_dot(metagraphs: Sequence[MetaGraph]) -> str:
     """One digraph with a cluster per meta graph."""
     look = looks(metagraphs)

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from diffmg.core import EMPTY, Link, MetaGraph, Operation, Relation, compile_program
+from diffmg.core.text import printable
 
 MOST_PATHS = 12
 """The most meta paths that are listed."""
@@ -32,7 +33,7 @@ class Mark(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the operation."""
-        return clean(self.operation.name if isinstance(self.operation, Relation) else str(self.operation))
+        return printable(self.operation.name if isinstance(self.operation, Relation) else str(self.operation))
 
     @property
     def note(self) -> str:
@@ -41,7 +42,7 @@ class Mark(NamedTuple):
             return ""
         if self.use is Use.PASSES:
             return "(passes)"
-        return clean(f"({self.operation.source} → {self.operation.target})")
+        return printable(f"({self.operation.source} → {self.operation.target})")
 
     @property
     def label(self) -> str:
@@ -67,23 +68,20 @@ def marks_of(metagraph: MetaGraph) -> tuple[Mark, ...]:
 
 def path_lines(metagraph: MetaGraph) -> list[str]:
     """The longest meta paths, one per line, such as `venue -publishes-> paper -written_by-> author`."""
-    paths = metagraph.longest_paths()
+    found = metagraph.meta_paths
     own = f"{metagraph.target} (own features)"
-    shown = [(p[0].source if p else own) + "".join(f" -{r.name}-> {r.target}" for r in p) for p in paths[:MOST_PATHS]]
-    if len(paths) > MOST_PATHS:
-        shown.append(f"… and {len(paths) - MOST_PATHS} more")
-    return [clean(line) for line in shown] or ["none: nothing reaches the target"]
+    paths = metagraph.longest_paths(MOST_PATHS)
+    shown = [(p[0].source if p else own) + "".join(f" -{r.name}-> {r.target}" for r in p) for p in paths]
+    count = found.count_longest()
+    if count is None or count > len(paths):
+        shown.append(f"… and {'many' if count is None else count - len(paths)} more")
+    return [printable(line) for line in shown] or ["none: nothing reaches the target"]
 
 
 def title(metagraph: MetaGraph) -> str:
     """The heading of a drawing."""
     states = "1 state" if metagraph.depth == 1 else f"{metagraph.depth} states"
-    return clean(f"meta graph for '{metagraph.target}', {states}")
-
-
-def clean(text: str) -> str:
-    """Replace unprintable characters (line breaks, terminal codes) by spaces: names come from files."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return printable(f"meta graph for '{metagraph.target}', {states}")
 
 
 def looks(metagraphs: Sequence[MetaGraph]) -> Look:

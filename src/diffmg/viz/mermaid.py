@@ -1,15 +1,15 @@
-"""A meta graph as a Mermaid flowchart, for Markdown pages."""
+"""The states of a meta graph as a Mermaid flowchart, for Markdown pages."""
 
 from collections.abc import Sequence
 
 from diffmg.core import MetaGraph
-from diffmg.viz._base import DRAWINGS
+from diffmg.viz._base import STATES
 from diffmg.viz.marks import looks, marks_of, path_lines, title
 
 _MERMAID = str.maketrans({c: f"#{ord(c)};" for c in '#&<>"`\\'})
 
 
-@DRAWINGS.add("mermaid")
+@STATES.add("mermaid")
 def to_mermaid(metagraphs: Sequence[MetaGraph]) -> str:
     """One flowchart with a subgraph per meta graph."""
     look = looks(metagraphs)

@@ -1,34 +1,85 @@
-"""A meta graph as a self-contained SVG picture."""
+"""The states of a meta graph as a self-contained SVG picture."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from math import sqrt
 from operator import itemgetter
-from unicodedata import east_asian_width
 from xml.sax.saxutils import escape
 
 from diffmg.core import Link, MetaGraph
-from diffmg.viz._base import DRAWINGS
-from diffmg.viz.marks import DARK, Look, Mark, Use, looks, marks_of, path_lines, title, wrap
+from diffmg.viz._base import STATES
+from diffmg.viz.marks import (
+    DARK,
+    DIM,
+    FAINT,
+    GREY,
+    PALETTE,
+    Look,
+    Mark,
+    Use,
+    looks,
+    marks_of,
+    path_lines,
+    title,
+    wrap,
+)  # fmt: skip
+from diffmg.viz.measure import fitted, text_width
+from diffmg.viz.svg_parts import document, text
 
 RADIUS, LANE, CORNER, MARGIN = 20, 46, 14, 24
 
 
-@DRAWINGS.add("svg")
+LEGEND = (
+    (Use.SENDS, "solid, in a colour of its own: the relation carries messages that reach the target"),
+    (Use.PASSES, "dashed: only hands the target's state on, unchanged"),
+    (Use.DEAD, "dotted: leads nowhere, nothing of it reaches the target"),
+)
+STATES_SAY = (
+    "H0 is the input of all node types; each later state is the sum of its arrows; the filled one is the result."
+)
+DASHES = {"solid": "none", "dashed": "6 4", "dotted": "2 3"}
+INKS = {DARK: "ink", GREY: "mute", DIM: "mute", FAINT: "faint"} | {c: f"t{n}" for n, c in enumerate(PALETTE)}
+"""The variable of the theme for each colour of the other formats."""
+
+
+@STATES.add("svg")
 def to_svg(metagraphs: Sequence[MetaGraph]) -> str:
-    """Meta graphs below each other, each with a title, its states and links, and its meta paths."""
-    look, parts, width, top = looks(metagraphs), list[str](), 480.0, 0.0
+    """Meta graphs below each other, each with a title, its states and links, and its meta paths; a legend below."""
+    look, parts, width, top = _themed(looks(metagraphs)), list[str](), 480.0, 0.0
     for metagraph in metagraphs:
         body, box_width, height = _svg_one(metagraph, look)
         parts += [f'<g transform="translate({MARGIN} {top:g})">', *body, "</g>"]
         width, top = max(width, box_width), top + height
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {top:g}" width="{width:g}" height="{top:g}" '
-        f'role="img" font-family="Helvetica, Arial, sans-serif" font-size="13" fill="{DARK}">'
-    )
-    heading = f"<title>{escape('; '.join(map(title, metagraphs)))}</title>"
-    return "\n".join([head, heading, '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>"])
+    legend, bottom = _legend(top, width)
+    heading = "; ".join(map(title, metagraphs))
+    return document(width, bottom, heading, STATES_SAY, [*parts, *legend])
+
+
+def _themed(look: Look) -> Look:
+    """The same style in colours that follow light and dark."""
+
+    def themed(mark: Mark) -> tuple[str, str, str]:
+        colour, ink, style = look(mark)
+        return f"var(--dm-{INKS[colour]})", f"var(--dm-{INKS[ink]})", style
+
+    return themed
+
+
+def _legend(y: float, width: float) -> tuple[list[str], float]:
+    """What the lines and states mean, and where the picture ends."""
+    parts = []
+    for use, words in LEGEND:
+        style = {Use.SENDS: ("t0", "solid"), Use.PASSES: ("mute", "dashed"), Use.DEAD: ("faint", "dotted")}[use]
+        dash = f'stroke="var(--dm-{style[0]})" stroke-width="2" stroke-dasharray="{DASHES[style[1]]}"'
+        parts.append(f'<path fill="none" d="M{MARGIN} {y + 8:g}h34" {dash}/>')
+        for line in fitted(words, width - 2 * MARGIN - 44, 12.5, 3):
+            parts.append(text(line, MARGIN + 44, y + 12, 12.5, "mute", "start"))
+            y += 18
+    for line in fitted(STATES_SAY, width - 2 * MARGIN, 12.5, 3):
+        parts.append(text(line, MARGIN, y + 12, 12.5, "mute", "start"))
+        y += 18
+    return parts, y + MARGIN
 
 
 def _svg_one(metagraph: MetaGraph, look: Look) -> tuple[list[str], float, float]:
@@ -39,7 +90,7 @@ def _svg_one(metagraph: MetaGraph, look: Look) -> tuple[list[str], float, float]
     """
     marks = sorted(marks_of(metagraph), key=lambda m: (m.link, m.use is Use.DEAD))
     lanes = _lanes(marks)
-    gap = max([60.0, *(max(_width(m.name), _width(m.note) * 0.85) for m in marks)]) + 2 * (RADIUS + CORNER)
+    gap = max([60.0, *(max(text_width(m.name, 14), text_width(m.note, 12)) for m in marks)]) + 2 * (RADIUS + CORNER)
     width = max(480.0, 2 * (MARGIN + RADIUS) + gap * metagraph.depth)
     axis = 3 * MARGIN - _height(max([0, *lanes]))
     parts = [f'<text y="{MARGIN + 8}" font-size="16" font-weight="bold">{escape(title(metagraph))}</text>']
@@ -86,16 +137,16 @@ def _svg_links(marks: Sequence[Mark], lanes: Sequence[int], gap: float, look: Lo
     ports = _ports({mark.link: lane for mark, lane in reversed(outside_first)})
     for mark, lane in sorted(outside_first, key=lambda pair: pair[0].use is not Use.DEAD):
         (k, i), y = mark.link, _height(lane)
-        colour, text, style = look(mark)
+        colour, ink, style = look(mark)
         leave, enter = (ports[mark.link, state] if lane else 0.0 for state in (i, k))
         line, head = _line(gap * i + leave, gap * k + enter, enter, y)
-        dash = {"solid": "none", "dashed": "6 4", "dotted": "2 3"}[style]
+        dash = DASHES[style]
         yield f'<path d="{line}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>'
         yield f'<path d="{head}" fill="{colour}"/>'
         x = gap * ((i + k - 1) // 2 + 0.5)
-        yield f'<text class="operation {mark.use.value}" text-anchor="middle" fill="{text}">'
+        yield f'<text class="operation {mark.use.value}" text-anchor="middle" style="fill:{ink}">'
         yield f'<tspan x="{x:g}" y="{y - 6}">{escape(mark.name)}</tspan>'
-        yield f'<tspan x="{x:g}" y="{y + 14}" font-size="11" fill-opacity="0.85">{escape(mark.note)}</tspan></text>'
+        yield f'<tspan x="{x:g}" y="{y + 14}" font-size="12">{escape(mark.note)}</tspan></text>'
 
 
 def _line(start: float, end: float, enter: float, y: int) -> tuple[str, str]:
@@ -116,11 +167,7 @@ def _height(lane: int) -> int:
 def _svg_states(depth: int, gap: float) -> Iterator[str]:
     """The states as circles; the last one, the output, is filled."""
     for k in range(depth + 1):
-        fill, text = (DARK, "white") if k == depth else ("white", DARK)
-        yield f'<circle cx="{gap * k:g}" r="{RADIUS}" fill="{fill}" stroke="{DARK}" stroke-width="2"/>'
-        yield f'<text x="{gap * k:g}" y="5" text-anchor="middle" fill="{text}">H{k}</text>'
-
-
-def _width(text: str) -> float:
-    """A generous estimate of the width in pixels of text at font size 13."""
-    return sum(14.0 if east_asian_width(c) in "WF" else 11.0 if c in "mwMW@%" else 7.4 for c in text)
+        fill, ink = ("ink", "bg") if k == depth else ("bg", "ink")
+        edge = 'stroke="var(--dm-ink)" stroke-width="2"'
+        yield f'<circle cx="{gap * k:g}" r="{RADIUS}" fill="var(--dm-{fill})" {edge}/>'
+        yield f'<text x="{gap * k:g}" y="5" text-anchor="middle" style="fill:var(--dm-{ink})">H{k}</text>'

@@ -1,15 +1,15 @@
-"""A meta graph as text for a terminal."""
+"""The states of a meta graph as text for a terminal."""
 
 from collections.abc import Iterator, Sequence
 
 from diffmg.core import MetaGraph
-from diffmg.viz._base import DRAWINGS
+from diffmg.viz._base import STATES
 from diffmg.viz.marks import Mark, Use, marks_of, path_lines, title, wrap
 
 COLUMNS = 80
 
 
-@DRAWINGS.add("text")
+@STATES.add("text")
 def to_text(metagraphs: Sequence[MetaGraph]) -> str:
     """One block per meta graph: its states with their incoming operations, then its meta paths."""
     return "\n\n".join("\n".join(_text_lines(metagraph)) for metagraph in metagraphs)

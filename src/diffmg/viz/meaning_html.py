@@ -1,0 +1,54 @@
+"""What a meta graph means, as a piece of an HTML page: for reports and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+
+from diffmg.core.text import printable
+from diffmg.viz.marks import Use
+from diffmg.viz.meaning import Meaning, Tower
+from diffmg.viz.meaning_svg import meaning_svg, notes_of
+from diffmg.viz.outline_svg import outline_svg
+from diffmg.viz.words import path_types, path_words
+
+MOST_UNUSED = 100
+STYLE = """
+.diffmg-picture { overflow-x: auto; } .diffmg-picture svg { display: block; max-width: none; height: auto; }
+.diffmg-narrow { display: none; } .diffmg-meaning { overflow-wrap: anywhere; }
+@media (max-width: 640px) { .diffmg-wide { display: none; } .diffmg-narrow { display: block; } }
+"""
+
+
+def meaning_html(meaning: Meaning, *, edges: Mapping[str, int] | None = None) -> str:
+    """The picture (a tree where the page is narrow), the sentence below it, and lists to unfold."""
+    return "\n".join(
+        [
+            f'<div class="diffmg-meaning"><style>{STYLE}</style>',
+            f'<div class="diffmg-picture diffmg-wide">{meaning_svg(meaning, edges=edges, caption=False)}</div>',
+            f'<div class="diffmg-picture diffmg-narrow">{outline_svg(meaning)}</div>',
+            *(f"<p>{escape(line)}</p>" for _, line in notes_of(meaning)),
+            *(line for tower in meaning.towers for line in _lists(tower)),
+            "</div>",
+        ]
+    )
+
+
+def _lists(tower: Tower) -> Iterator[str]:
+    target = escape(printable(tower.target))
+    more = "many" if tower.more_paths is None else tower.more_paths
+    paths = [f"{path_types(p.path, tower.target)}: {path_words(p.path, tower.target)}" for p in tower.paths]
+    yield from _folded(f"meta paths of {target}", [*paths, *([f"and {more} more"] if more else [])])
+    unused = [f"{m.label}, H{m.link.i} to H{m.link.k}: {_why(m.use)}" for m in tower.unused]
+    hidden = [f"and {len(unused) - MOST_UNUSED} more"] if len(unused) > MOST_UNUSED else []
+    yield from _folded(f"left out for {target}", [*unused[:MOST_UNUSED], *hidden])
+
+
+def _why(use: Use) -> str:
+    return "only hands states on" if use is Use.PASSES else "leads nowhere"
+
+
+def _folded(title: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        yield f"<details><summary>{title}</summary><ul>{items}</ul></details>"

@@ -1,0 +1,23 @@
+"""Text that fits."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diffmg.viz.measure import fitted, text_width
+
+
+@given(st.text(), st.integers(40, 300), st.integers(1, 4))
+def test_no_line_is_too_wide_and_there_are_not_too_many(text: str, width: int, lines: int) -> None:
+    rows = fitted(text, width, 13, lines)
+    assert 1 <= len(rows) <= lines
+    assert all(text_width(row, 13) <= width for row in rows)
+    if not rows[-1].endswith("…"):
+        assert "".join("".join(rows).split()) == "".join(text.split())
+
+
+def test_wide_signs_are_wide_and_marks_have_no_width() -> None:
+    assert text_width("注文") > text_width("ab")
+    assert text_width("e\u0301") == text_width("e")
+    assert fitted("a long name of a table", 80, 13, 2)[-1].endswith("…")
