@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from diffmg.core.budget import Budget
 from diffmg.core.codec import check_format, from_plain, read_json, to_plain
+from diffmg.core.details import Beside, Certainty, Details
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.perfect import perfect_scores
@@ -140,6 +141,12 @@ class Run:
     """The best single model of a race, where an ensemble is used for prediction."""
     notes: tuple[str, ...] = ()
     """What was done to the data when they were read, and what in them may know the answer."""
+    certainty: Certainty | None = None
+    """How sure the test score is; None without a test part, or before the end."""
+    details: Details | None = None
+    """The kept model's answers on the test part in detail."""
+    beside: tuple[Beside, ...] = ()
+    """Simple methods on the same split, those that refused it last."""
 
     def __post_init__(self) -> None:
         for name, several in (("chosen", self.candidates), ("kept", self.trained)):
