@@ -65,8 +65,9 @@ def call(command: Callable[[], None], *arguments: object, columns: str = WIDE) -
 
 
 def fit(folder: Path, data: str = "academic:120", *arguments: object) -> Path:
-    """A finished run of the command `fit`."""
-    answer = diffmg("fit", data, "--out", folder, *(arguments or TINY))
+    """A finished run of the command `fit`; nothing is trained beside it unless that is asked for."""
+    alone = () if "--beside" in arguments else ("--beside", "none")
+    answer = diffmg("fit", data, "--out", folder, *(arguments or TINY), *alone)
     assert answer.code == 0, answer.err
     return folder
 

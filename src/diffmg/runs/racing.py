@@ -83,7 +83,7 @@ class Racing:
         if done:
             score = trained[0].test.get(metric)
             found = judged(self.problem, self._outputs(members), score)
-            beside = self.rivals.judged(found and found.resampled, score)
+            beside = self.rivals.judged(found.resampled if found else None, score)
             evidence = evidence if found is None else _with_chance(evidence, found.certainty)
         if self.plan.refit != "no" and done:
             members, single = self._refitted(chosen, members), self._refitted(chosen, single)

@@ -163,7 +163,7 @@ class _Work:
         """The run with how sure its test score is, and its rivals."""
         start, score = time.perf_counter(), run.scores("test").get(run.metric)
         found = judged(self.problem, outputs_of(kept.best_model(), self.problem), score)
-        beside = self.rivals.judged(found and found.resampled, score)
+        beside = self.rivals.judged(found.resampled if found else None, score)
         seconds = {**self.seconds, **self.rivals.seconds}
         seconds["score"] += time.perf_counter() - start
         return replace(with_judgement(run, found), beside=beside, seconds=seconds)

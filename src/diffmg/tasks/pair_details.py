@@ -32,7 +32,8 @@ USERS, ITEMS = 6, 5
 class _Ranks(Protocol):
     """A task that finds the best items."""
 
-    target_types: tuple[str, ...]
+    @property
+    def target_types(self) -> tuple[str, ...]: ...
 
     def top(
         self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int, exclude: sp.csr_matrix | None
@@ -56,9 +57,7 @@ def recommendation_details(
     )
 
 
-def ranking_details(
-    task: ItemRanking, outputs: tuple[Tensor, ...], part: Part, graph: HeteroGraph
-) -> Details | None:
+def ranking_details(task: ItemRanking, outputs: tuple[Tensor, ...], part: Part, graph: HeteroGraph) -> Details | None:
     """Recall and NDCG of lists of any length, and examples."""
     interactions = task.parts[part]
     wanted = interactions.wanted
@@ -93,7 +92,7 @@ def examples(
     names = [graph.ids_of(t).astype(str) for t in task.target_types]
     found = []
     for user, best, values in zip(users, items, scores, strict=True):
-        best = best[values > -np.inf]  # noqa: PLW2901  (what is known is no recommendation)
+        best = best[values > -np.inf]
         own = wanted[user].indices
         found.append(
             Recommended(

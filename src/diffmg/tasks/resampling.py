@@ -25,9 +25,13 @@ class Resampled:
 
     @property
     def error(self) -> float | None:
-        """The standard error; None where too few resamples have a score."""
+        """The standard error; None where too few resamples have a score, or where all have the same.
+
+        A perfect score is perfect on every resample, which says nothing about how sure it is.
+        """
         found = self.scores[np.isfinite(self.scores)]
-        return float(found.std(ddof=1)) if len(found) > LEAST // 2 else None
+        error = float(found.std(ddof=1)) if len(found) > LEAST // 2 else 0.0
+        return error if error > 0 else None
 
 
 def resamples(units: int) -> Iterator[Tensor]:

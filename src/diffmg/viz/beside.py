@@ -11,7 +11,9 @@ def beside_words(run: Run) -> list[str]:
     score, found = run.scores("test").get(run.metric), run.certainty
     if score is None or found is None:
         return []
-    error = "" if found.error is None else f" ± {shown(found.error)} (standard error over {found.units} {found.of} nodes)"
+    error = (
+        "" if found.error is None else f" ± {shown(found.error)} (standard error over {found.units} {found.of} nodes)"
+    )
     lines = [f"test {run.metric} {shown(score)}{error}"]
     for rival in run.beside:
         own = rival.test.get(run.metric)
