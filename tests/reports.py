@@ -102,7 +102,7 @@ def run_of(task: str, **changes: Any) -> Run:
         "certainty": Certainty(0.05, 20, types[0], 400, 0.25, "", above_chance=True),
         "details": DETAILS[task],
         "beside": (
-            Beside("mlp", "features only", {metric: 0.5}, {metric: 0.5}, 0.04, 0.125, 0.05, 0.99, 1.5),
+            Beside("mlp", "features only", {metric: 0.5}, {metric: 0.5}, 0.04, 0.125, 0.05, 0.99),
             Beside("gat", "attention", refused="it reads the whole network at once"),
         ),
         "notes": ("paper.year: number", "leak: paper.field is the label of 99 % of nodes"),

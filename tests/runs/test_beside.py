@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +42,10 @@ class StopIn(Quiet):
     def __init__(self, phase: str) -> None:
         self.wanted, self.phase = phase, ""
 
-    def begin(self, phase: str, job: Job) -> None:  # noqa: ARG002
+    def begin(self, phase: str, job: Job) -> None:
         self.phase = phase
 
-    def epoch(self, record: Epoch) -> None:  # noqa: ARG002
+    def epoch(self, record: Epoch) -> None:
         if self.phase == self.wanted:
             raise KeyboardInterrupt
 
@@ -59,7 +58,7 @@ def test_two_usual_rivals_are_trained_and_compared(done: Run) -> None:
         assert rival.summary
         assert rival.wins is not None
         assert 0 <= rival.wins <= 1
-        assert done.seconds[f"beside-{rival.method}"] == rival.seconds
+        assert done.seconds[f"beside-{rival.method}"] > 0
 
 
 def test_a_rival_has_the_scores_of_a_run_of_its_own(academic: Problem, done: Run) -> None:
@@ -146,8 +145,7 @@ def test_a_run_that_was_stopped_beside_goes_on_to_the_same_end(
     assert again.trained == straight.trained
     assert again.details == straight.details
     assert again.certainty == straight.certainty
-    same = [replace(r, seconds=0.0) for r in again.beside]
-    assert same == [replace(r, seconds=0.0) for r in straight.beside]
+    assert again.beside == straight.beside
     written = read_run(tmp_path / "run")
     assert (written.beside, written.details, written.certainty) == (again.beside, again.details, again.certainty)
 

@@ -17,7 +17,7 @@ def test_resamples_are_drawn_with_replacement_and_are_always_the_same() -> None:
     first, second = list(resamples(50)), list(resamples(50))
     assert len(first) == MOST
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert all(len(r) == 50 and 0 <= int(r.min()) and int(r.max()) < 50 for r in first)
+    assert all(len(r) == 50 and int(r.min()) >= 0 and int(r.max()) < 50 for r in first)
     assert any(len(r.unique()) < 50 for r in first)
 
 

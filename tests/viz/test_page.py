@@ -245,7 +245,7 @@ def test_names_are_escaped_everywhere(tmp_path: Path) -> None:
 
 def test_a_large_run_has_a_small_page(folder: Path) -> None:
     types = [f"a node type with a long name {i}" for i in range(40)]
-    links = {t: 10**6 for t in types}
+    links = dict.fromkeys(types, 10**6)
     facts = {
         "nodes": links,
         "edges": {f"{a} -to-> {b}": 9 for a in types for b in types[:20]},

@@ -115,6 +115,5 @@ class Beside:
     """Standard error of the lead: both are scored on the same resamples."""
     wins: float | None = None
     """Share of the resamples in which the model is better; a tie counts half."""
-    seconds: float = 0.0
     refused: str = ""
     """Why it was not trained; empty if it was."""

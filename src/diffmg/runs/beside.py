@@ -85,7 +85,7 @@ class Rivals:
     def _judged(self, name: str, training: AnyTraining, model: Resampled | None, score: float | None) -> Beside:
         outputs, task = outputs_of(training.best_model(), self.problem), self.problem.task
         val, test = (scores_on(self.problem, outputs, part) for part in ("val", "test"))
-        found = Beside(name, _summary(name), val, test, seconds=training.seconds)
+        found = Beside(name, _summary(name), val, test)
         own = test.get(task.metric)
         if own is None or score is None:
             return found

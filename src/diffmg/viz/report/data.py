@@ -15,7 +15,7 @@ SHOWN = 12
 
 def data(run: Run) -> Section:
     """Types, split, notes."""
-    leaks = [note.removeprefix(LEAK) for note in run.notes if note.startswith(LEAK)]
+    leaks = [note for note in run.notes if note.startswith(LEAK)]
     rest = [note for note in run.notes if not note.startswith(LEAK)]
     body = _guard(leaks) + f'<div class="charts"><div>{_types(run)}</div><div>{_split(run)}</div></div>'
     return Section("data", "What are the data?", body + _relations(run) + _notes(rest), "Data")
