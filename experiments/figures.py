@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from diffmg.core.plan import Source
 from diffmg.viz import draw_all
-from diffmg.viz.curves import curves_svg
 from experiments.cells import Cell
+from experiments.curves_svg import curves_svg
 from experiments.spec import Table
 from experiments.tables import Cells
 

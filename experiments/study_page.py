@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.documents import fill
-from diffmg.viz.curves import curves_svg
 from experiments import RESULTS
+from experiments.curves_svg import curves_svg
 from experiments.jsonl import read_lines
 from experiments.proposers import PROPOSERS, proposers_sheet
 from experiments.regret import REGRET, mean_curves, regret_sheet

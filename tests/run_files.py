@@ -25,10 +25,10 @@ WIDE = "1000"
 """Columns of the terminal: a message stays on one line."""
 TINY = (
     "--method", "diffmg", "--search-seeds", "2", "--repeats", "2",
-    "-o", "epochs=4", "-s", "max_epochs=4", "-s", "dim=8",
+    "-o", "epochs=4", "-s", "max_epochs=4", "-s", "dim=8", "--beside", "none",
 )  # fmt: skip
 """Arguments of a fit that ends in no time and has every phase of a search."""
-RACE = ("--budget", "4", "-s", "max_epochs=3", "-s", "dim=8")
+RACE = ("--budget", "4", "-s", "max_epochs=3", "-s", "dim=8", "--beside", "none")
 """Arguments of a race that ends in no time."""
 
 
@@ -65,8 +65,9 @@ def call(command: Callable[[], None], *arguments: object, columns: str = WIDE) -
 
 
 def fit(folder: Path, data: str = "academic:120", *arguments: object) -> Path:
-    """A finished run of the command `fit`."""
-    answer = diffmg("fit", data, "--out", folder, *(arguments or TINY))
+    """A finished run of the command `fit`; nothing is trained beside it unless that is asked for."""
+    given = arguments or TINY
+    answer = diffmg("fit", data, "--out", folder, *given, *(() if "--beside" in given else ("--beside", "none")))
     assert answer.code == 0, answer.err
     return folder
 

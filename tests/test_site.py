@@ -28,6 +28,7 @@ import pytest
 
 import diffmg
 from diffmg.core.budget import Budget
+from diffmg.core.details import Beside, Bin, Certainty, ClassScore, Confusion, Details, Recommended, Residuals
 from diffmg.core.method import METHODS
 from diffmg.core.plan import Plan, Source
 from diffmg.core.registry import Registry
@@ -310,7 +311,8 @@ def test_every_field_of_a_run_file_is_on_its_page() -> None:
     _, whole, plan, data, evidence = re.split(heads, text, flags=re.MULTILINE)
     assert f"| `format` | {FORMAT};" in whole
     parts = {Run: whole, Candidate: whole, Trained: whole, Plan: plan, Source: plan, Budget: plan, Data: data}
-    for kind, part in (parts | dict.fromkeys((Evidence, Finalist, Share), evidence)).items():
+    judged = (Certainty, Beside, Details, ClassScore, Confusion, Bin, Residuals, Recommended)
+    for kind, part in (parts | dict.fromkeys((Evidence, Finalist, Share, *judged), evidence)).items():
         for name in (field.name for field in fields(kind)):
             assert f"`{name}`" in part, f"{kind.__name__}.{name}"
 

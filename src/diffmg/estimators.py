@@ -1,7 +1,7 @@
 """Estimators in the style of scikit-learn: hyper-parameters in the constructor, a problem in `fit`."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -58,12 +58,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         single: bool = False,
         refit: Refit = "no",
         repeats: int = 1,
+        beside: Sequence[str] | str = (),
         seed: int = 0,
         device: str = "auto",
     ) -> None:
         """`method` by name or as an object, such as `DiffMG(epsilon=0.3)`; `settings` override defaults.
 
         `budget`: seconds ("60s") or trainings (300) of a race; two minutes for the default method, `auto`.
+        `beside`: methods to train once for comparison, or "usual" for two cheap ones; none here, since an estimator is
+        often fitted many times over.
         """
         self.method = method
         self.settings = settings
@@ -71,6 +74,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.single = single
         self.refit = refit
         self.repeats = repeats
+        self.beside = beside
         self.seed = seed
         self.device = device
 
@@ -80,7 +84,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         for note in problem.graph.notes:
             if note.startswith(PREFIX):
                 warnings.warn(note, LeakWarning, stacklevel=2)
-        names = ("budget", "single", "refit", "repeats", "seed", "device")
+        names = ("budget", "single", "refit", "repeats", "beside", "seed", "device")
         options = {name: getattr(self, name) for name in names}
         plan = make_plan(problem.source, self.method, None, self.settings, **options)
         kept = InMemory()
@@ -114,7 +118,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         saved, problem = read_run(path), None if data is None else cls._problem(data, task)
         model, plan = Model.load(path, problem), saved.plan
         cls._check(model.task)
-        names = ("settings", "single", "refit", "repeats", "seed", "device")
+        names = ("settings", "single", "refit", "repeats", "beside", "seed", "device")
         own: dict[str, Any] = {name: getattr(plan, name) for name in names} | {"budget": saved.spent or plan.budget}
         return cls(method=plan.method.make(), **own)._set_results(saved, model, InMemory.read(path, saved, problem))
 

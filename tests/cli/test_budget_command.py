@@ -16,7 +16,7 @@ from diffmg.tasks.problem import Problem
 from run_files import RACE, content, diffmg, edit, fit, interrupt, read, refused
 
 SMALL = ("-s", "max_epochs=3", "-s", "dim=8", "-o", "searches_too=false")
-LONGER = ("--budget", "14", *SMALL)
+LONGER = ("--budget", "14", *SMALL, "--beside", "usual")
 """Several batches that explore, and finalists."""
 
 

@@ -17,7 +17,7 @@ from run_files import TINY, content, diffmg, edit, edit_plan, fit, interrupt, le
 
 LONG = (
     "--method", "diffmg", "--search-seeds", 2, "--repeats", 2, "--save-every", 0,
-    "-o", "epochs=40", "-s", "max_epochs=40",
+    "-o", "epochs=40", "-s", "max_epochs=40", "--beside", "none",
 )  # fmt: skip
 """Arguments of a fit that lasts long enough for a signal to hit it; it has five phases."""
 DATA = "academic:400"

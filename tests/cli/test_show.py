@@ -97,6 +97,7 @@ def test_a_file_that_holds_no_meta_graph_is_named(content: str, words: str, tmp_
 
 
 def test_a_report_is_written_anew(copy: Path) -> None:
+    assert diffmg("report", copy).code == 0
     before = (copy / "report.html").read_bytes()
     (copy / "report.html").unlink()
     assert diffmg("report", copy).out == f"written to {copy / 'report.html'}\n"

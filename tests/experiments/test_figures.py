@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from made_cells import cell, run_of
 
-from diffmg.viz.curves import RIGHT, WIDTH
 from experiments.cells import Cell, StoredRun
+from experiments.curves_svg import RIGHT, WIDTH
 from experiments.figures import figures
 from experiments.spec import Kind, Row, Table
 

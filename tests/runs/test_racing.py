@@ -141,7 +141,7 @@ def test_the_evidence_is_told_in_words(raced):
     assert f"{found.finalists[0].mean:.4f} ± {found.finalists[0].std:.4f}" in words
     assert ("folds" in words) == (found.judged_on == "folds")
     shown = page(done, path)
-    assert "share in the ensemble" in shown
+    assert "of the ensemble" in shown
     assert f"{found.gain_of_doubling:.4f}" in shown
 
 
@@ -182,9 +182,9 @@ def test_the_test_part_is_read_once_after_all_choices(method, classification, mo
 
     monkeypatch.setattr(racing, "choose", chosen)
     monkeypatch.setattr(racing, "scores_on", scored)
-    monkeypatch.setattr(racing.Racing, "_beside_chance", lambda _, found, *__: happened.append("chance") or found)
+    monkeypatch.setattr(racing, "judged", lambda *_: happened.append("judged"))
     done, _ = run(plan_of(classification, method, budget=10), problem)
-    assert happened == ["choose", "test", "test", "chance"], "the ensemble and the single model, each once"
+    assert happened == ["choose", "test", "test", "judged"], "the ensemble and the single model, each once"
     assert done.scores("test")
 
 

@@ -294,8 +294,10 @@ def test_test_labels_are_used_once_a_training_after_every_job(
     listening = Listening(task.target, task.labels, task.parts, task.classes)
     calls: list[str] = []
     monkeypatch.setattr(runner, "scores_on", lambda *args: (calls.append(args[2]), scores_on(*args))[1])
+    monkeypatch.setattr(runner, "judged", lambda *_: calls.append("judged"))
     run(PLAN, Problem(classification.graph, listening), watch=Noting(listening.events))
     events = listening.events
+    assert calls[-1] == "judged"
     assert events.count("end") == len(PHASES)
     assert events.count("test") == calls.count("test") == PLAN.repeats
     last_job = len(events) - 1 - events[::-1].index("end")

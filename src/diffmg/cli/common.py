@@ -73,6 +73,11 @@ def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
     return pairs
 
 
+def names(texts: Iterable[str] | None) -> list[str]:
+    """Names that are given one by one, or with commas or spaces between them."""
+    return [name for text in texts or () for name in text.replace(",", " ").split()]
+
+
 def source(
     name: str,
     target: str | None,

@@ -14,6 +14,7 @@ from diffmg.cli.describe import show_description
 from diffmg.cli.timed import show_edges
 from diffmg.core import DiffmgError, Engine, Method, Plan, Source, read_metagraphs
 from diffmg.core.perfect import perfect_scores
+from diffmg.core.rivals import USUAL
 
 if TYPE_CHECKING:
     from diffmg.race.executor import Executor
@@ -32,6 +33,8 @@ BATCH = "Trainings that a race starts before it looks at their results."
 Batch = Annotated[int | None, common.option("--batch", help=BATCH, show_default="4, or 48 on a GPU")]
 ON = "Where a race trains: here, ray (all cores of this machine), or HOST:PORT or ray://HOST:PORT of a Ray cluster."
 On = Annotated[str, typer.Option("--on", help=ON)]
+BESIDE = "Simple methods to train and score beside it, such as gcn,popularity; or none. May be repeated."
+Beside = Annotated[list[str] | None, common.option("--beside", metavar="METHOD", help=BESIDE, show_default="two cheap")]
 SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]
 
 
@@ -53,6 +56,7 @@ def fit(
     batch: Batch = None,
     on: On = "here",
     repeats: Repeats = 1,
+    beside: Beside = None,
     target: common.Target = None,
     task: common.TaskTable = None,
     label: common.Label = None,
@@ -82,6 +86,7 @@ def fit(
         batch=batch,
         single=single,
         refit=refit,  # type: ignore[arg-type]  # checked by the plan
+        beside=common.names(beside) or [USUAL],
     )
     path = out or Path("runs") / f"{source.label}-{plan.method.name}-seed{seed}"
     fit_in_new_folder(plan, path, data_root, save_every, on)
@@ -146,6 +151,7 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor 
     """Run a plan in a folder and print the results."""
     from diffmg.runs.runner import run
     from diffmg.viz import draw_all, write_report
+    from diffmg.viz.beside import beside_words
     from diffmg.viz.evidence import words_of
 
     try:
@@ -160,6 +166,6 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor 
     console.print(common.score_table(done))
     for line in perfect_scores(done):
         say(line, common.errors)
-    for line in words_of(done):
+    for line in (*beside_words(done), *words_of(done)):
         say(line)
     say(f"run folder: {folder.path}")

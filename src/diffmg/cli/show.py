@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from diffmg.cli import common
 from diffmg.cli.common import say
 from diffmg.core import DiffmgError, MetaGraph, read_metagraphs, read_run
 from diffmg.core.files import write_text
@@ -33,11 +32,17 @@ def show(
         say(f"written to {out}")
 
 
-def report(run: common.RunPath) -> None:
-    """Write the report of a run anew, from the files in its folder."""
-    from diffmg.viz import write_report
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders; several are compared.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The page to write.", show_default="in RUN; comparison.html")
+    ] = None,
+) -> None:
+    """Write the report of a run anew, from the files in its folder, or one page that compares several."""
+    from diffmg.viz import write_comparison, write_report
 
-    say(f"written to {write_report(run)}")
+    written = write_report(runs[0], out) if len(runs) == 1 else write_comparison(runs, out or Path("comparison.html"))
+    say(f"written to {written}")
 
 
 def _find(what: str) -> tuple[tuple[MetaGraph, ...], Sequence[PathImportance]]:

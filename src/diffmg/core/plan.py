@@ -132,6 +132,8 @@ class Plan(Checked):
     """Of a race, whether the best single model is used for prediction, not the ensemble."""
     refit: Refit = "no"
     """After a race, train what was chosen again: on training and validation labels, or on all labels."""
+    beside: tuple[str, ...] = ()
+    """Methods to train once beside the model, for comparison; `usual` for two cheap ones that suit the task."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

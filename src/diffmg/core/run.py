@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from diffmg.core.budget import Budget
 from diffmg.core.codec import check_format, from_plain, read_json, to_plain
+from diffmg.core.details import Beside, Certainty, Details
 from diffmg.core.errors import DiffmgError
 from diffmg.core.importance import PathImportance
 from diffmg.core.metagraph import MetaGraph
@@ -146,6 +147,12 @@ class Run(Pictured):
     """What was done to the data when they were read, and what in them may know the answer."""
     importances: tuple[PathImportance, ...] = ()
     """What the paths of `metagraphs` are worth on validation to their model (of a race: to the single model)."""
+    certainty: Certainty | None = None
+    """How sure the test score is; None without a test part, or before the end."""
+    details: Details | None = None
+    """The kept model's answers on the test part in detail."""
+    beside: tuple[Beside, ...] = ()
+    """Simple methods on the same split, those that refused it last."""
 
     def __post_init__(self) -> None:
         for name, several in (("chosen", self.candidates), ("kept", self.trained)):

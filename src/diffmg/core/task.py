@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from diffmg.core.details import Details
 from diffmg.core.options import Checked
 from diffmg.core.registry import Registry
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from diffmg.tables.export import TablesOut
     from diffmg.tables.network import Network
     from diffmg.tasks.answers import Answers
+    from diffmg.tasks.resampling import Resampled
 
 Part = Literal["train", "val", "test"]
 PARTS: tuple[Part, ...] = ("train", "val", "test")
@@ -50,6 +52,8 @@ class Task(ABC):
     """The class of its `[task]` table in a description."""
     numeric: ClassVar[bool] = False
     """Whether outputs are the numbers that are predicted, so that a network must not normalise them."""
+    rivals: ClassVar[tuple[str, ...]] = ()
+    """Cheap methods to set beside a model, the most telling first; the first two that serve a problem are trained."""
     metric: str
     """The metric used for selection."""
 
@@ -98,6 +102,14 @@ class Task(ABC):
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """All scores, including those computed only once per run."""
         return self.scores(outputs, part)
+
+    def details(self, outputs: tuple[Tensor, ...], part: Part, graph: HeteroGraph) -> Details | None:  # noqa: ARG002
+        """What a report shows of answers beside their scores; None where there is nothing."""
+        return None
+
+    def resampled(self, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:  # noqa: ARG002
+        """The selection metric on resamples of a part; None where the task cannot be resampled."""
+        return None
 
     def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:  # noqa: ARG002
         """What the models of an ensemble average on a part, one row per example."""

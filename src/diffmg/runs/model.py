@@ -227,7 +227,7 @@ class Model(Pictured):
 
 
 def scores_on(problem: Problem, outputs: tuple[Tensor, ...], part: Part) -> dict[str, float]:
-    """Scores on a part. The only function that reads test labels: once per training, after all selection is done."""
+    """Scores on a part. With `judging.judged` all that reads test labels: once per training, after all selection."""
     return {name: float(score) for name, score in problem.task.final_scores(outputs, part).items()}
 
 

@@ -10,18 +10,21 @@ from dataclasses import replace
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Method, Plan, Run, Settings, derive_seed
+from diffmg.core.details import Beside, Certainty
 from diffmg.core.run import Candidate, Evidence, Trained
 from diffmg.methods.ensemble import Ensemble, EnsembleNetwork, Joined, Member
 from diffmg.race.board import Board
 from diffmg.race.choice import Pick
-from diffmg.race.evidence import chance_of, evidence_of
+from diffmg.race.evidence import evidence_of
 from diffmg.race.executor import Executor, Local
 from diffmg.race.field import Field
 from diffmg.race.loop import Race, Rules
 from diffmg.race.result import Chosen, choose
 from diffmg.race.trial import Trial
+from diffmg.runs.beside import Rivals
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.importances import with_importances
+from diffmg.runs.judging import judged, with_judgement
 from diffmg.runs.model import Model, Recipe, scores_on
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Watch, drive
@@ -47,6 +50,7 @@ class Racing:
         assert plan.budget is not None, "a race has a budget"
         self.plan, self.problem, self.store, self.watch = plan, problem, store, watch
         self.executor: Executor = executor or Local()
+        self.rivals = Rivals(plan, problem, store, watch)
         self.field = Field.of(problem, seed=plan.seed)
         space = method.space(problem, plan.settings)
         self.race = Race(
@@ -57,6 +61,7 @@ class Racing:
         """Race, choose by validation, then score; the run, the model for prediction, and the single model."""
         try:
             drive(PHASE, self.race, self.watch, self.store)
+            self.rivals.train()
             return self.finished(begun, status="done")
         finally:
             self.executor.close()
@@ -75,9 +80,13 @@ class Racing:
         trained = [
             self._scored(m, s, done=done) for m, s in ((members, scores), (single, {metric: chosen.single_score}))
         ]
+        found, beside = None, tuple[Beside, ...]()
         if done:
-            evidence = self._beside_chance(evidence, members, trained[0].test.get(metric))
-        judged = single
+            score = trained[0].test.get(metric)
+            found = judged(self.problem, self._outputs(members), score)
+            beside = self.rivals.judged(found.resampled if found else None, score)
+            evidence = evidence if found is None else _with_chance(evidence, found.certainty)
+        chosen_single = single
         if self.plan.refit != "no" and done:
             members, single = self._refitted(chosen, members), self._refitted(chosen, single)
         run = replace(
@@ -88,10 +97,12 @@ class Racing:
             single=trained[1] if done and not self.plan.single else None,
             evidence=evidence,
             spent=self.race.spent if done else None,
-            seconds={PHASE: self.race.seconds, "score": time.perf_counter() - start},
+            seconds={PHASE: self.race.seconds, **self.rivals.seconds, "score": time.perf_counter() - start},
+            beside=beside,
         )
         if done and run.metagraphs:
-            run = with_importances(run, self._ensemble(judged), self._network(judged), self.problem)
+            run = with_importances(run, self._ensemble(chosen_single), self._network(chosen_single), self.problem)
+        run = with_judgement(run, found)
         return run, self._model(members, run), self._model(single, run)
 
     def _members(self, picks: Sequence[Pick]) -> Members:
@@ -118,15 +129,6 @@ class Racing:
 
     def _outputs(self, members: Members) -> tuple[Tensor, ...]:
         return outputs_of(self._network(members), self.problem)
-
-    def _beside_chance(self, evidence: Evidence, members: Members, score: float | None) -> Evidence:
-        """The evidence with what chance alone would score on the test part, if there is one."""
-        if score is None:
-            return evidence
-        task = self.problem.task
-        votes = task.votes(self._outputs(members), "test").cpu()
-        chance, above = chance_of(task.to("cpu"), votes, score)
-        return replace(evidence, chance=chance, above_chance=above, blind=task.blind_words)
 
     def _network(self, members: Members) -> EnsembleNetwork:
         method = self._ensemble(members)
@@ -181,6 +183,10 @@ class Racing:
         epochs = max(1, round(statistics.fmean(entry.epochs.values())))
         settings = replace(entry.candidate.settings, select="last", max_epochs=epochs, patience=None)
         return Trial(replace(entry.candidate, settings=settings), derive_seed(self.plan.seed, "refit", repeat))
+
+
+def _with_chance(evidence: Evidence, found: Certainty) -> Evidence:
+    return replace(evidence, chance=found.chance, above_chance=found.above_chance, blind=found.blind)
 
 
 def _by_candidate(picks: Sequence[Pick]) -> dict[int, float]:

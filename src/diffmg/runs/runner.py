@@ -10,8 +10,10 @@ from diffmg.core.run import Candidate, Trained
 from diffmg.engine.device import describe_device, resolve_device
 from diffmg.engine.memory import fit_engine_to_memory
 from diffmg.race.executor import Executor
+from diffmg.runs.beside import Rivals
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.importances import with_importances
+from diffmg.runs.judging import judged, with_judgement
 from diffmg.runs.model import Model, Recipe, scores_on
 from diffmg.runs.provenance import data_of, differences, versions
 from diffmg.runs.racing import Racing
@@ -45,13 +47,14 @@ def run(
         candidates = tuple(work.candidate(number) for number in range(method.searches))
         chosen = best_candidate(candidates, placed.task.sign)
         trainings = [work.train(candidates[chosen].metagraphs, repeat) for repeat in range(plan.repeats)]
+        work.rivals.train()
     except KeyboardInterrupt:
         if store is not None:
             work.save_interrupted(begun, store)
         raise
     best = max(range(len(trainings)), key=lambda n: (trainings[n].best_score * placed.task.sign, -n))
     done = replace(begun, status="done", candidates=candidates, chosen=chosen, kept=best)
-    done = replace(done, trained=work.score(trainings), seconds=work.seconds)
+    done = work.judged(replace(done, trained=work.score(trainings)), trainings[best])
     model = work.model(candidates[chosen].metagraphs, trainings[best], done)
     if method.has_metagraph:
         done = with_importances(done, method, model.network, placed)
@@ -119,6 +122,10 @@ class _Work:
     jobs: list[tuple[Search | AnyTraining, tuple[MetaGraph, ...]]] = field(default_factory=list)
     """Every job that was started, with its meta graphs."""
     trained: dict[tuple[tuple[MetaGraph, ...], int], AnyTraining] = field(default_factory=dict)
+    rivals: Rivals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rivals = Rivals(self.plan, self.problem, self.store, self.watch)
 
     def candidate(self, number: int) -> Candidate:
         """Search with seed `number` and train the result."""
@@ -154,6 +161,15 @@ class _Work:
             found.append(Trained(repeat, training.epoch, training.best_epoch, val, test))
         self.seconds["score"] = time.perf_counter() - start
         return tuple(found)
+
+    def judged(self, run: Run, kept: AnyTraining) -> Run:
+        """The run with how sure its test score is, and its rivals."""
+        start, score = time.perf_counter(), run.scores("test").get(run.metric)
+        found = judged(self.problem, outputs_of(kept.best_model(), self.problem), score)
+        beside = self.rivals.judged(found.resampled if found else None, score)
+        seconds = {**self.seconds, **self.rivals.seconds}
+        seconds["score"] += time.perf_counter() - start
+        return replace(with_judgement(run, found), beside=beside, seconds=seconds)
 
     def model(self, metagraphs: tuple[MetaGraph, ...], training: AnyTraining, about: Run) -> Model:
         """The model of a training's best epoch."""

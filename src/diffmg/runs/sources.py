@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from diffmg.core import METHODS, DiffmgError, Engine, Method, MethodSpec, Plan, Settings, Source
 from diffmg.core.budget import Budget
 from diffmg.core.plan import Refit
+from diffmg.core.rivals import check_rivals
 
 if TYPE_CHECKING:
     from diffmg.datasets import Published
@@ -108,12 +109,13 @@ def make_plan(
     batch: int | None = None,
     single: bool = False,
     refit: Refit = "no",
+    beside: Sequence[str] | str = (),
 ) -> Plan:
     """Make the plan of a method on data; the only place that knows the defaults.
 
     Methods with a meta graph default to the options and settings that the paper's authors published for the data set,
     if any; all others to this package's defaults. `options` require a method given by name; `settings` are either
-    complete or override some defaults.
+    complete or override some defaults. `beside`: methods to compare with, or `usual`; none unless they are asked for.
     """
     if isinstance(method, Method):
         if options:
@@ -130,8 +132,9 @@ def make_plan(
     if budget is None and (single or batch is not None or refit != "no"):
         given = {"single": single, "batch": batch, "refit": refit}
         raise DiffmgError(f"`single`, `batch` and `refit` are for a race, but got {given} without a budget")
+    rivals = check_rivals((beside,) if isinstance(beside, str) else tuple(beside))
     race = (None if budget is None else Budget.parse(budget), batch, single, refit)
-    plan = Plan(spec, source.located(), settings, repeats, seed, device, engine or Engine(), *race)
+    plan = Plan(spec, source.located(), settings, repeats, seed, device, engine or Engine(), *race, rivals)
     spec.make()
     return plan
 

@@ -14,15 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from diffmg.core import PARTS, TASKS, DiffmgError, Part, unknown
+from diffmg.core.details import Details
 from diffmg.core.task import Resamples, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
 from diffmg.tasks.interactions import Contrast, Interactions, Ints
 from diffmg.tasks.item_ranking_spec import RankingSpec
+from diffmg.tasks.pair_details import ranking_details, resampled_users
 from diffmg.tasks.pairs import checked_pairs
 from diffmg.tasks.ranks import SCORES, Wanted, score
-from diffmg.tasks.resampling import groups_of
+from diffmg.tasks.redrawing import groups_of
+from diffmg.tasks.resampling import Resampled
 from diffmg.tasks.two_ends import PairTask, Top, check_counts, check_no_edges, marks, table_of, top_items
 
 if TYPE_CHECKING:
@@ -63,6 +66,7 @@ class ItemRanking(PairTask):
     summary: ClassVar = "rank items for users by what they chose before; judged on the first k of all items"
     metrics: ClassVar = dict.fromkeys(SCORES, "max")
     verb: ClassVar = "recommend"
+    rivals: ClassVar = ("popularity", "item_knn")
     estimator: ClassVar = "MetaGraphRecommender"
     spec: ClassVar = RankingSpec
 
@@ -150,13 +154,13 @@ class ItemRanking(PairTask):
         wanted = self.parts[part].wanted
         if not len(wanted.users):
             return {}
-        ranks = self._ranks(outputs, wanted)
+        ranks = self.ranks(outputs, wanted)
         return {name: score(name, wanted, ranks, self.k) for name in SCORES}
 
     def evaluate(self, outputs: tuple[Tensor, ...], part: Part) -> tuple[Tensor, Tensor]:
         """The loss and the selection metric."""
         wanted = self.parts[part].wanted
-        found = score(self.metric, wanted, self._ranks([z.detach() for z in outputs], wanted), self.k)
+        found = score(self.metric, wanted, self.ranks([z.detach() for z in outputs], wanted), self.k)
         return self.loss(outputs, part), found
 
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
@@ -165,11 +169,19 @@ class ItemRanking(PairTask):
         if not found:
             return found
         ones = torch.ones(self.shape[0], 1, device=self.popular.device)
-        popular = score(self.metric, wanted, self._ranks((ones, self.popular.unsqueeze(1)), wanted), self.k)
+        popular = score(self.metric, wanted, self.ranks((ones, self.popular.unsqueeze(1)), wanted), self.k)
         hidden = self.known(PARTS[: PARTS.index(part)])
         shown = self.top(outputs, np.arange(self.shape[0]), self.k, hidden)[0]
         coverage = torch.tensor(len(np.unique(shown)) / self.shape[1], dtype=torch.float64)
         return found | {f"popularity_{self.metric}": popular, "coverage": coverage}
+
+    def details(self, outputs: tuple[Tensor, ...], part: Part, graph: HeteroGraph) -> Details | None:
+        """Scores of longer and shorter lists, and examples of recommendations."""
+        return ranking_details(self, outputs, part, graph)
+
+    def resampled(self, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:
+        """Users are drawn."""
+        return resampled_users(self, outputs, part)
 
     def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
         """Scores of all items, a row for each user that votes."""
@@ -334,7 +346,8 @@ class ItemRanking(PairTask):
         scores = outputs[0][users] @ outputs[1].T
         return scores if self.cold is None else torch.where(self.cold[users].unsqueeze(1), self.popular, scores)
 
-    def _ranks(self, outputs: Sequence[Tensor], wanted: Wanted) -> Tensor:
+    def ranks(self, outputs: Sequence[Tensor], wanted: Wanted) -> Tensor:
+        """The places of wanted items."""
         return wanted.ranks(lambda first, last: self._scored(outputs, wanted.users[first:last]))
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from diffmg.core import TASKS, DiffmgError, Part, unknown
 from diffmg.core.arrow import as_column
+from diffmg.core.details import Details
 from diffmg.core.task import Examples, Folds, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
@@ -27,6 +28,7 @@ from diffmg.tasks.class_balance import (
     weights_in_words,
     weights_of,
 )
+from diffmg.tasks.classification_details import details_of
 from diffmg.tasks.classification_spec import ClassificationSpec
 from diffmg.tasks.labels import Shares, class_numbers, split_by_id, split_numbers
 from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
@@ -63,6 +65,7 @@ class NodeClassification(NodeTask):
     summary: ClassVar = "label the nodes of one type: one class a node, or several"
     metrics: ClassVar = {"macro_f1": "max", "micro_f1": "max", "accuracy": "max", **dict.fromkeys(RANKED, "max")}
     verb: ClassVar = "predict"
+    rivals: ClassVar = ("mlp", "label_propagation", "boosting")
     estimator: ClassVar = "MetaGraphClassifier"
     spec: ClassVar = ClassificationSpec
     missing: ClassVar = "-1"
@@ -201,6 +204,10 @@ class NodeClassification(NodeTask):
             return found
         logits, true = outputs[0][index], self.labels[index]
         return found | {name: self.ranking(name, logits, true) for name in RANKED}
+
+    def details(self, outputs: tuple[Tensor, ...], part: Part, graph: HeteroGraph) -> Details | None:  # noqa: ARG002
+        """Each class, what is confused with what, and how sure answers are."""
+        return details_of(self, outputs, part)
 
     def ranking(self, metric: str, logits: Tensor, labels: Tensor) -> Tensor:
         """A metric of the order that logits (..., n, C) put nodes in: of the positive class, or the mean over all."""

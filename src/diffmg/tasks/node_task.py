@@ -18,6 +18,7 @@ from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import inverse
 from diffmg.tasks.labels import fold_numbers
+from diffmg.tasks.resampling import Resampled, resamples
 
 Order = NDArray[np.int64]
 
@@ -118,6 +119,15 @@ class NodeTask(Task):
         places = tuple(_tensor(np.searchsorted(judged, np.sort(p)), device) for p in (*periods, val))
         own = self.with_parts(val=_tensor(np.sort(val), device))
         return Folds((*tasks, own), self.with_parts(val=_tensor(judged, device)), places, forward=True)
+
+    def resampled(self, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:
+        """Nodes are drawn, each by itself."""
+        task, index, rows = self.to("cpu"), self.parts[part].cpu(), tuple(z.detach().cpu() for z in outputs)
+        if not len(index):
+            return None
+        drawn = (task.with_parts(**{part: index[some]}) for some in resamples(len(index)))
+        found = [float(one.scores(rows, part)[self.metric]) for one in drawn]
+        return Resampled(np.array(found), len(index), self.target)
 
     def dated(self, when: LabelTimes | None) -> Self:
         """The same task with the moments of its nodes."""

@@ -18,15 +18,18 @@ from torch import Tensor
 
 from diffmg.core import PARTS, TASKS, Bounds, DiffmgError, Part, TaskSpec, unknown
 from diffmg.core.arrow import numbers
+from diffmg.core.details import Details
 from diffmg.core.task import Examples, Reading, Resamples
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, inverse
 from diffmg.tasks.labels import split_numbers
 from diffmg.tasks.metrics import average_precision, ndcg_at_k, recall_at_k
+from diffmg.tasks.pair_details import recommendation_details, resampled_pairs
 from diffmg.tasks.pairs import Labelled, Pairs, check_overlap, checked_pairs, means
 from diffmg.tasks.ratings import Ratings, fresh_split
-from diffmg.tasks.resampling import redrawn_users
+from diffmg.tasks.redrawing import redrawn_users
+from diffmg.tasks.resampling import Resampled
 from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges, table_of, top_items
 
 if TYPE_CHECKING:
@@ -149,6 +152,7 @@ class Recommendation(PairTask):
     summary: ClassVar = "recommend nodes of one type to nodes of another, by the dot product of two towers"
     metrics: ClassVar = {"auc": "max", "average_precision": "max"}
     verb: ClassVar = "recommend"
+    rivals: ClassVar = ("popularity", "svd")
     estimator: ClassVar = "MetaGraphRecommender"
     spec: ClassVar = RecommendationSpec
 
@@ -284,6 +288,14 @@ class Recommendation(PairTask):
         """Users drawn with replacement, each with all its pairs."""
         drawn = redrawn_users(self.parts[part], count, seed)
         return Resamples(tuple((replace(self, parts={**self.parts, part: p}), rows) for p, rows in drawn))
+
+    def details(self, outputs: tuple[Tensor, ...], part: Part, graph: HeteroGraph) -> Details | None:
+        """Curves of the labelled pairs, and examples of recommendations."""
+        return recommendation_details(self, outputs, part, graph)
+
+    def resampled(self, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:
+        """Users are drawn, each with all its pairs."""
+        return resampled_pairs(self.parts[part], self.votes(outputs, part), self.metric, self.user)
 
     def examples(self) -> Examples:
         """The pairs of training and validation."""

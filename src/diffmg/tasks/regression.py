@@ -15,11 +15,13 @@ from torch import Tensor
 
 from diffmg.core import TASKS, DiffmgError, Part, unknown
 from diffmg.core.arrow import as_column
+from diffmg.core.details import Details
 from diffmg.core.task import Examples
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers
 from diffmg.tasks.by_id import column_of, in_node_order, label_names
+from diffmg.tasks.details import residuals
 from diffmg.tasks.labels import Shares, split_by_id, split_numbers
 from diffmg.tasks.node_labels import check_parts, node_numbers
 from diffmg.tasks.node_task import LabelTimes, NodeTask
@@ -72,6 +74,7 @@ class NodeRegression(NodeTask):
     summary: ClassVar = "predict numbers of the nodes of one type: one a node, or several"
     metrics: ClassVar = {"mae": "min", "rmse": "min", "r2": "max"}
     verb: ClassVar = "predict"
+    rivals: ClassVar = ("boosting", "mlp", "label_propagation")
     estimator: ClassVar = "NodeRegressor"
     spec: ClassVar = RegressionSpec
     missing: ClassVar = "NaN"
@@ -205,6 +208,15 @@ class NodeRegression(NodeTask):
         for i, name in enumerate(self.names):
             found |= {f"{m} of {name}": score(predicted[:, [i]], true[:, [i]]) for m, score in SCORES.items()}
         return found
+
+    def details(self, outputs: tuple[Tensor, ...], part: Part, graph: HeteroGraph) -> Details | None:  # noqa: ARG002
+        """Predictions beside the truth."""
+        index = self.parts[part]
+        predicted, true = (x.numpy(force=True) for x in (self.scale.restored(outputs[0][index]), self.values[index]))
+        if not len(index) or not np.isfinite(predicted).all():
+            return None
+        columns = zip(self.names, true.T, predicted.T, strict=True)
+        return Details(residuals=tuple(residuals(name, t, p) for name, t, p in columns))
 
     def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
         """Predictions, standardised."""

@@ -1,32 +1,57 @@
-"""Drawing examples anew, to see how far a score varies."""
+"""Resamples of a part: the same examples drawn with replacement, to see how much a score depends on which ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from diffmg.tasks.pairs import Labelled
+MOST, LEAST, ROWS = 400, 50, 8_000_000
+"""At most this many resamples, fewer (down to the least) where they would have more rows than this in all."""
+SEED = 0
 
 
-def redrawn_users(labelled: Labelled, count: int, seed: int) -> Iterator[tuple[Labelled, Tensor]]:
-    """Users drawn with replacement, each with all its pairs: the labels drawn, and the places of their pairs.
+@dataclass(frozen=True)
+class Resampled:
+    """A score on many resamples; two models have the same ones, so that their scores can be compared one by one."""
 
-    Only labels are drawn: the samples are for scores of votes.
-    """
-    rng = np.random.default_rng(seed)
-    users, place = np.unique(labelled.pairs.left.numpy(force=True), return_inverse=True)
-    own = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))[:-1])
-    for _ in range(count):
-        drawn = np.concatenate([own[user] for user in rng.integers(0, len(users), len(users))])
-        rows = torch.from_numpy(drawn).to(labelled.labels.device)
-        yield Labelled.of(labelled.pairs, labelled.labels[rows]), rows
+    scores: NDArray[np.float64]
+    units: int
+    of: str
+
+    @property
+    def error(self) -> float | None:
+        """The standard error; None where too few resamples have a score, or where all have the same.
+
+        A perfect score is perfect on every resample, which says nothing about how sure it is.
+        """
+        found = self.scores[np.isfinite(self.scores)]
+        error = float(found.std(ddof=1)) if len(found) > LEAST // 2 else 0.0
+        return error if error > 0 else None
 
 
-def groups_of(count: int, groups: int, seed: int) -> list[NDArray[np.int64]]:
-    """The numbers up to `count` in groups of about one size, at random."""
-    order = np.random.default_rng(seed).permutation(count)
-    return [np.sort(group) for group in np.array_split(order, max(1, min(groups, count)))]
+def resamples(units: int) -> Iterator[Tensor]:
+    """The numbers of the drawn units, one tensor per resample; the same for the same number of units."""
+    rng = np.random.default_rng(SEED)
+    for _ in range(how_many(units)):
+        yield torch.from_numpy(np.sort(rng.integers(0, units, units)))
+
+
+def how_many(units: int) -> int:
+    """The number of resamples for this many units."""
+    return int(min(MOST, max(LEAST, ROWS // max(1, units))))
+
+
+def mean_on_resamples(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of a number per unit on every resample."""
+    return np.array([values[rows.numpy()].mean() for rows in resamples(len(values))])
+
+
+def rows_of_groups(group: Tensor, units: int, drawn: Tensor) -> Tensor:
+    """The rows of the drawn groups, each as often as its group was drawn; `group` numbers the group of each row."""
+    times = torch.bincount(drawn, minlength=units)
+    return torch.arange(len(group)).repeat_interleave(times[group])

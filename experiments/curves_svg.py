@@ -1,8 +1,10 @@
-"""Learning curves as SVG."""
+"""Curves as SVG, for pages of the repository."""
 
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+
+from diffmg.viz.report.plot import ticks
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 150, 16, 36
@@ -53,16 +55,6 @@ def _axes(x_ticks: Sequence[float], y_ticks: Sequence[float], x_name: str, y_nam
         f'<text transform="translate(12 {(TOP + bottom) / 2}) rotate(-90)" text-anchor="middle">{escape(y_name)}</text>'
     )
     return parts
-
-
-def ticks(values: Sequence[float]) -> list[float]:
-    """Up to eight round numbers enclosing the values, spaced by 1, 2 or 5 times a power of ten."""
-    low, high = min(values), max(values)
-    if high - low < 1e-9 * max(abs(low), abs(high), 1):
-        low, high = low - 0.5, high + 0.5
-    unit = 10 ** math.floor(math.log10((high - low) / 6))
-    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor * 6 >= high - low)
-    return [step * n for n in range(math.floor(low / step), math.ceil(high / step) + 1)]
 
 
 def _x(value: float, ticks: Sequence[float]) -> float:

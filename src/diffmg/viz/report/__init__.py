@@ -1,0 +1,1 @@
+"""The parts of the report page, one module each. Does not import torch."""

@@ -1,0 +1,87 @@
+"""Small pieces of HTML; every text is escaped here, so that names from data cannot become markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple
+
+THIN = "\u202f"
+"""The space between thousands."""
+
+
+class Html(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+class Section(NamedTuple):
+    """A part of the page with an anchor; left out where its body is empty."""
+
+    anchor: str
+    title: str
+    body: str
+    short: str
+    """Its name in the contents."""
+
+    def html(self) -> str:
+        """The section as HTML."""
+        name = f'<h2 id="{self.anchor}-title">{escape(self.title)}</h2>'
+        return f'<section id="{self.anchor}" aria-labelledby="{self.anchor}-title">{name}{self.body}</section>'
+
+
+def text(value: object) -> str:
+    """Escaped, unless it is markup; unprintable characters become spaces."""
+    if isinstance(value, Html):
+        return value
+    return escape("".join(c if c.isprintable() or c == THIN else " " for c in str(value)))
+
+
+def paragraph(*parts: object, kind: str = "") -> str:
+    """A paragraph, with a class if `kind` is given."""
+    about = f' class="{kind}"' if kind else ""
+    return f"<p{about}>{''.join(map(text, parts))}</p>"
+
+
+def strong(value: object) -> Html:
+    """Important text."""
+    return Html(f"<strong>{text(value)}</strong>")
+
+
+def code(value: object) -> Html:
+    """Code."""
+    return Html(f"<code>{text(value)}</code>")
+
+
+def bullets(lines: Iterable[object]) -> str:
+    """A list; empty for no lines."""
+    found = "".join(f"<li>{text(line)}</li>" for line in lines)
+    return f"<ul>{found}</ul>" if found else ""
+
+
+def folded(title: object, body: str) -> str:
+    """Content that is opened on demand."""
+    return f"<details><summary>{text(title)}</summary>{body}</details>" if body else ""
+
+
+def table(
+    head: Sequence[object], rows: Iterable[Sequence[object]], caption: object = "", *, kind: str = "", left: int = 1
+) -> str:
+    """A table in a box of its own that scrolls sideways; columns after the first `left` are numbers."""
+    heads = "".join(f'<th scope="col"{_number(i, left)}>{text(h)}</th>' for i, h in enumerate(head))
+    body = "".join(f"<tr>{_cells(row, left)}</tr>" for row in rows)
+    title = f"<caption>{text(caption)}</caption>" if caption else ""
+    about = f' class="{kind}"' if kind else ""
+    top = f"<thead><tr>{heads}</tr></thead>" if heads else ""
+    return f'<div class="wide" tabindex="0"><table{about}>{title}{top}<tbody>{body}</tbody></table></div>'
+
+
+def _cells(row: Sequence[object], left: int) -> str:
+    first, *rest = row
+    cells = "".join(f"<td{_number(i, left)}>{text(c)}</td>" for i, c in enumerate(rest, 1))
+    return f'<th scope="row">{text(first)}</th>{cells}'
+
+
+def _number(place: int, left: int) -> str:
+    return ' class="number"' if place >= left else ""
