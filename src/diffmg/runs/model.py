@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,8 @@ from diffmg.core.run import Data
 from diffmg.runs.provenance import data_of, differences
 from diffmg.runs.sources import open_problem
 from diffmg.runs.tensors import read_tensors, write_tensors
+from diffmg.runs.vectors import Vectors, similar_to, target_type, vectors_of
+from diffmg.tasks.answer_files import check_ending, write_answers
 from diffmg.tasks.answers import Answers
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import outputs_of
@@ -152,6 +154,33 @@ class Model:
     def answers(self, ids: ArrayLike | None = None, **options: Any) -> Answers:
         """Predictions for these ids (default: all), as a table with the user's ids."""
         return self.problem.task.answers(self.outputs, self.problem.graph, ids, **options)
+
+    def stream(self, ids: ArrayLike | None = None, **options: Any) -> Iterator[Answers]:
+        """`answers` block by block, so that recommendations for millions need not fit into memory."""
+        return self.problem.task.stream(self.outputs, self.problem.graph, ids, **options)
+
+    def write_answers(
+        self, path: Path | str, ids: ArrayLike | None = None, *, safe_cells: bool = False, **options: Any
+    ) -> int:
+        """Write `answers` to a CSV, Parquet or JSON lines file by its ending, block by block; returns how many rows."""
+        check_ending(path, safe_cells=safe_cells)
+        return write_answers(path, self.stream(ids, **options), safe_cells=safe_cells)
+
+    def embed(self, ids: ArrayLike | None = None, *, node_type: str | None = None) -> Vectors:
+        """The vectors of these nodes (default: all): what the head reads, or whose dot product is a pair's score.
+
+        `node_type`: one of the target types; by default the items of a recommendation.
+        """
+        vectors = self._vectors[target_type(self.problem.task, node_type)]
+        return vectors if ids is None else vectors.of(self.problem.graph, ids)
+
+    def similar(self, ids: ArrayLike | None = None, k: int = 10, *, node_type: str | None = None) -> Answers:
+        """The k nearest other nodes of the same type, by the cosine of their vectors; `node_type` as in `embed`."""
+        return similar_to(self.embed(node_type=node_type), self.problem.graph, ids, k)
+
+    @cached_property
+    def _vectors(self) -> Mapping[str, Vectors]:
+        return vectors_of(self.network, self.outputs, self.problem)
 
     def scores(self, part: Part = "test") -> dict[str, float]:
         """All scores on a part of the split; not on one that a refit has trained on."""

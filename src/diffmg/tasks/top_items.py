@@ -98,8 +98,9 @@ def best_keys(scores: Tensor, k: int, first: int = 0) -> Tensor:
 
 def _groups(scores: Tensor, size: int) -> Tensor:
     """A key for each group of neighbouring columns: its number, by its largest score; the last one may be smaller."""
-    whole = scores.shape[1] // size * size
-    largest = scores[:, :whole].unflatten(1, (-1, size)).amax(dim=2)
+    count = scores.shape[1] // size
+    whole = count * size
+    largest = scores[:, :whole].view(len(scores), count, size).amax(dim=2)
     if whole < scores.shape[1]:
         largest = torch.cat([largest, scores[:, whole:].amax(dim=1, keepdim=True)], dim=1)
     return keys_of(largest, torch.arange(largest.shape[1], device=scores.device).expand_as(largest))
