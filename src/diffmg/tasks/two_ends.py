@@ -17,7 +17,7 @@ from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers
 from diffmg.tasks.top_items import Ints, Scorer, Top, TopItems
 
-STREAMED = 8192
+STREAMED = 2048
 """Users whose answers are held at a time."""
 
 
