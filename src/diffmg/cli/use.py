@@ -87,6 +87,14 @@ def recommend(
     write(out, model.stream(asked, k=k, exclude_seen=exclude_seen, items=allowed), safe_cells)
 
 
+def load_model(run: Path, data: str | None, data_root: Path | None, *, at: str | None = None) -> Model:
+    """The model of a run on its data, or on newer data where its task has moments."""
+    model = load(run, None, data_root)
+    if at is None and (data is None or model.recipe.description is None):
+        return model if data is None else model.on(_moved(model.recipe.source, data))
+    return model.on_newer(data, at=at)[0]
+
+
 def load(run: Path, data: str | None, data_root: Path | None, verb: str | None = None) -> Model:
     """The model of a run on its data."""
     from diffmg.runs.model import Model
@@ -110,12 +118,17 @@ def _moved(source: Source, name: str) -> Source:
 
 
 def as_ids(texts: list[str] | None, model: Model, target: int = 0) -> Any:
-    """Ids of a target type with the dtype of the network's: integers, or else text."""
-    import numpy as np
-
+    """Ids of a target type, the first one by default; None for all."""
     if texts is None:
         return None
-    known = model.problem.graph.ids_of(model.problem.task.target_types[target])
+    return typed_ids(texts, model, model.recipe.data.target_types[target])
+
+
+def typed_ids(texts: list[str], model: Model, node_type: str) -> Any:
+    """Ids of a type with the dtype of the network's: integers, or else text."""
+    import numpy as np
+
+    known = model.problem.graph.ids_of(node_type)
     try:
         return np.asarray(texts).astype(known.dtype if known.dtype.kind in "iu" else str)
     except (ValueError, OverflowError):

@@ -7,6 +7,25 @@ from typing import Any
 
 from diffmg.core.metagraph import MetaPath
 
+SHOWN = 8
+"""Contributions that the text of an explanation shows."""
+
+
+def path_words(path: MetaPath, target: str) -> str:
+    """A meta path from the target backwards: `author <- paper <- venue`; the empty one is the target itself."""
+    types = [target, *(relation.source for relation in reversed(path))]
+    return " <- ".join(map(printable, types)) if path else f"{printable(target)} itself"
+
+
+def path_names(path: MetaPath) -> str:
+    """The relations of a meta path by name, in the order of `path_words`."""
+    return ", ".join(printable(relation.name) for relation in reversed(path))
+
+
+def printable(value: object) -> str:
+    """Text of the user's data for a terminal: what is not printable is written as an escape sequence."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
+
 
 @dataclass(frozen=True)
 class PathImportance:
@@ -20,6 +39,8 @@ class PathImportance:
     """Validation score with the path minus without it, signed so that positive means the path helps."""
     std: float
     """Standard error of the drop, over the judged rows."""
+    size: float = 0.0
+    """How large what arrives along it is, relative to the whole representation before the norm."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +63,12 @@ class Contribution:
     """First-order effect on what was answered: the score of the predicted class, the number, or the pair."""
     sources: tuple[PathSource, ...]
     """The nodes it comes from, largest share first; only the first few."""
+    label: str = ""
+    """What it is where it is not that of one path: `other paths`, or the model's `constant` part."""
+
+    def words(self, target: str) -> str:
+        """The path in words, or what else it is."""
+        return self.label or path_words(self.path, target)
 
 
 @dataclass(frozen=True)
@@ -56,3 +83,15 @@ class Explanation:
     """Largest share first."""
     note: str = ""
     """What was frozen or left out, if the model is not linear in its paths; empty where the split is exact."""
+
+    def __str__(self) -> str:
+        lines = [f"{printable(self.target)} {printable(self.id)}: {printable(self.answer)}"]
+        words = [c.words(self.target) for c in self.contributions[:SHOWN]]
+        width = max(map(len, words), default=0)
+        for text, c in zip(words, self.contributions, strict=False):
+            named = f"{text:<{width}}  ({path_names(c.path)})" if c.path else text
+            lines.append(f"  {c.share:+7.1%}  effect {c.effect:+.3f}  {named}")
+            lines += [f"           {s.share:+7.1%}  {printable(s.node_type)} {printable(s.id)}" for s in c.sources]
+        hidden = len(self.contributions) - SHOWN
+        lines += [f"  ... {hidden} more"] if hidden > 0 else []
+        return "\n".join([*lines, *([f"  {printable(self.note)}"] if self.note else [])])

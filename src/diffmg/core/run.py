@@ -14,6 +14,7 @@ from typing import Any, Literal
 from diffmg.core.budget import Budget
 from diffmg.core.codec import check_format, from_plain, read_json, to_plain
 from diffmg.core.errors import DiffmgError
+from diffmg.core.importance import PathImportance
 from diffmg.core.metagraph import MetaGraph
 from diffmg.core.perfect import perfect_scores
 from diffmg.core.plan import Plan
@@ -140,6 +141,8 @@ class Run:
     """The best single model of a race, where an ensemble is used for prediction."""
     notes: tuple[str, ...] = ()
     """What was done to the data when they were read, and what in them may know the answer."""
+    importances: tuple[PathImportance, ...] = ()
+    """What the model's meta paths are worth on validation, most first; empty without meta graphs."""
 
     def __post_init__(self) -> None:
         for name, several in (("chosen", self.candidates), ("kept", self.trained)):

@@ -175,6 +175,22 @@ class Task(ABC):
         """`answers` in one or several blocks, for tasks whose answers may not fit into memory."""
         yield self.answers(outputs, graph, ids, **options)
 
+    def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
+        """The number that an explanation explains, and the answer in words.
+
+        `outputs` hold one row per target type: those of `nodes`. The number must have a gradient by the outputs.
+        """
+        number = outputs[0][0].max()
+        return number, f"{number.item():.4g}"
+
+    def judged(self, part: Part) -> tuple[Tensor | None, ...]:  # noqa: ARG002
+        """For each target type, the nodes on which a score of the part depends; None for all."""
+        return (None,) * len(self.target_types)
+
+    def resamples(self, part: Part, count: int, seed: int) -> Resamples | None:  # noqa: ARG002
+        """The examples of a part drawn anew, to see how far a score varies; None where the task cannot say."""
+        return None
+
     @abstractmethod
     def counts(self) -> Mapping[str, Mapping[str, float]]:
         """By part, the labelled nodes or pairs of each class; of numbers, how many there are, mean and spread."""
@@ -218,6 +234,15 @@ class Folds:
         for place, vote in zip(self.places, votes, strict=True):
             found[place] = vote
         return found
+
+
+@dataclass(frozen=True)
+class Resamples:
+    """Examples of a part drawn anew. Each sample is scored by `score_votes` of its task on these rows of the votes."""
+
+    samples: tuple[tuple[Task, Tensor], ...]
+    factor: float = 1.0
+    """The standard error of a score is the standard deviation over samples times this."""
 
 
 @dataclass(frozen=True)

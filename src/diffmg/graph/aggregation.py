@@ -22,11 +22,13 @@ class Propagation:
     matrix: FixedMatrix
     keep: Tensor | None
     """Weight of the node's own state, one row per target node; None where the matrix already holds it."""
+    held: Tensor | None = None
+    """Where the matrix holds it: the part of its diagonal that is the node's own share, one row per node."""
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Propagation:
         """The same propagation on another device or in another precision."""
-        keep = None if self.keep is None else self.keep.to(device, dtype)
-        return Propagation(self.matrix.to(device, dtype), keep)
+        keep, held = (None if x is None else x.to(device, dtype) for x in (self.keep, self.held))
+        return Propagation(self.matrix.to(device, dtype), keep, held)
 
 
 def propagation_of(
@@ -42,9 +44,10 @@ def propagation_of(
     if aggregate == "paper":
         aggregate = "symmetric" if within and equal(matrix, matrix.T.tocsr()) else "mean"
     neighbours, share = normalised(matrix, aggregate, self_loops=self_loops)
+    own = torch.from_numpy(share).float().unsqueeze(1)
     if within:  # one matrix holds both
-        return Propagation(FixedMatrix.from_scipy(sp.csr_matrix(neighbours + sp.diags(share))), None)
-    return Propagation(FixedMatrix.from_scipy(neighbours), torch.from_numpy(share).float().unsqueeze(1))
+        return Propagation(FixedMatrix.from_scipy(sp.csr_matrix(neighbours + sp.diags(share))), None, own)
+    return Propagation(FixedMatrix.from_scipy(neighbours), own)
 
 
 def normalised(

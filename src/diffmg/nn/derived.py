@@ -62,26 +62,41 @@ class DerivedModel(Model):
             outputs = super().forward(graph, self.metagraphs, self._shares() if self.averages else None, generator)
         else:
             outputs = tuple(self.head(z) for z in self._representations(graph, generator))
+        return tuple(self._with_bias(tower, z, slice(None)) for tower, z in enumerate(outputs))
+
+    def finished(self, tower: int, before: Tensor, rows: Tensor | slice = slice(None)) -> Tensor:
+        """A tower's output from what comes before its norm, given for these rows of its target type."""
+        return self._with_bias(tower, self.head(self.encoders[tower].readout.finish(before)), rows)
+
+    def _with_bias(self, tower: int, z: Tensor, rows: Tensor | slice) -> Tensor:
+        """Biases as two more columns: the node's own, and ones for that of the other end."""
         if not hasattr(self, "biases"):
-            return outputs
-        users, items = self.biases
-        ones = [torch.ones_like(b) for b in (users, items)]
-        return torch.cat([outputs[0], users, ones[0]], dim=1), torch.cat([outputs[1], ones[1], items], dim=1)
+            return z
+        bias = self.biases[tower][rows]
+        ones = torch.ones_like(bias)
+        return torch.cat([z, bias, ones] if tower == 0 else [z, ones, bias], dim=1)
 
     def _aggregated(self, graph: HeteroGraph) -> HeteroGraph:
         return graph.aggregated(self.settings.aggregate, self_loops=self.settings.self_loops)
 
     def _representations(self, graph: HeteroGraph, generator: torch.Generator | None) -> list[Tensor]:
         """Representations of each target type: state 0, propagation, readout."""
-        firsts = self._first_states(graph, generator)
-        found = []
-        for tower, program, first, states in zip(
-            self.encoders, self.programs, firsts, self._propagated(graph, firsts), strict=True
-        ):
+        several = zip(self.encoders, self._target_states(graph, generator), strict=True)
+        return [tower.readout(states, first, generator) for tower, (states, first) in several]
+
+    def target_states(self, graph: HeteroGraph) -> list[tuple[States, Tensor | None]]:
+        """For each target type, what its readout gets: the states it reads, and state 0 where that is there."""
+        return self._target_states(self._aggregated(graph), None)
+
+    def _target_states(
+        self, graph: HeteroGraph, generator: torch.Generator | None
+    ) -> list[tuple[States, Tensor | None]]:
+        firsts, found = self._first_states(graph, generator), []
+        for program, first, states in zip(self.programs, firsts, self._propagated(graph, firsts), strict=True):
             h0 = first.get(program.target.node_type)
             if hasattr(self, "labels"):
                 states, h0 = self.labels.without_own(states, h0)
-            found.append(tower.readout(states, h0, generator))
+            found.append((states, h0))
         return found
 
     def _first_states(self, graph: HeteroGraph, generator: torch.Generator | None) -> list[Mapping[str, Tensor]]:

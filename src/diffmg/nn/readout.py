@@ -39,12 +39,15 @@ class Readout(nn.Module):
 
     def forward(self, states: Sequence[Tensor], first: Tensor | None, generator: torch.Generator | None) -> Tensor:
         """Representations (n, dim) from the last state, or states 1 to K where all are read, and from state 0."""
+        return self.finish(self.before_norm(states, first, generator))
+
+    def before_norm(self, states: Sequence[Tensor], first: Tensor | None, generator: torch.Generator | None) -> Tensor:
+        """What norm and activation are applied to, (n, dim)."""
         z = states[-1] if first is None or not self.needs_all else self._combined([first, *states], generator)
         if self.settings.residual:
             assert first is not None, "a residual reads state 0"
             z = torch.lerp(first, z, torch.sigmoid(self.gate))
-        z = self._drop(z, self.settings.message_dropout, generator)
-        return self.finish(z)
+        return self._drop(z, self.settings.message_dropout, generator)
 
     def finish(self, z: Tensor) -> Tensor:
         """Norm and activation."""

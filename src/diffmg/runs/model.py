@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from diffmg.core import TASKS, DiffmgError, MetaGraph, MethodSpec, Part, Settings, Source, Task, read_run
 from diffmg.core.codec import check_format, from_plain, to_plain
 from diffmg.core.files import check_unchanged, digest_of
+from diffmg.core.importance import Explanation
 from diffmg.core.run import Data
 from diffmg.runs.provenance import data_of, differences
 from diffmg.runs.sources import open_problem
@@ -181,6 +182,16 @@ class Model:
     @cached_property
     def _vectors(self) -> Mapping[str, Vectors]:
         return vectors_of(self.network, self.outputs, self.problem)
+
+    def explain(self, ids: ArrayLike, k_sources: int = 5) -> list[Explanation]:
+        """Where answers come from: the part of each meta path in them, with the nodes that it starts from.
+
+        `ids` are those of `answers`; of a task on pairs, rows (user, item), and each pair has two explanations: of the
+        user's tower, then of the item's. Methods without a meta graph refuse.
+        """
+        from diffmg.runs.explain import explain
+
+        return explain(self, ids, k_sources)
 
     def scores(self, part: Part = "test") -> dict[str, float]:
         """All scores on a part of the split; not on one that a refit has trained on."""

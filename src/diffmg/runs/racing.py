@@ -21,6 +21,7 @@ from diffmg.race.loop import Race, Rules
 from diffmg.race.result import Chosen, choose
 from diffmg.race.trial import Trial
 from diffmg.runs.folder import RunFolder
+from diffmg.runs.importances import with_importances
 from diffmg.runs.model import Model, Recipe, scores_on
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Watch, drive
@@ -76,6 +77,7 @@ class Racing:
         ]
         if done:
             evidence = self._beside_chance(evidence, members, trained[0].test.get(metric))
+        judged = members
         if self.plan.refit != "no" and done:
             members, single = self._refitted(chosen, members), self._refitted(chosen, single)
         run = replace(
@@ -88,6 +90,8 @@ class Racing:
             spent=self.race.spent if done else None,
             seconds={PHASE: self.race.seconds, "score": time.perf_counter() - start},
         )
+        if done and any(member.metagraphs for member, _ in judged):
+            run = with_importances(run, self._ensemble(judged), self._network(judged), self.problem)
         return run, self._model(members, run), self._model(single, run)
 
     def _members(self, picks: Sequence[Pick]) -> Members:

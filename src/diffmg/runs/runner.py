@@ -11,6 +11,7 @@ from diffmg.engine.device import describe_device, resolve_device
 from diffmg.engine.memory import fit_engine_to_memory
 from diffmg.race.executor import Executor
 from diffmg.runs.folder import RunFolder
+from diffmg.runs.importances import with_importances
 from diffmg.runs.model import Model, Recipe, scores_on
 from diffmg.runs.provenance import data_of, differences, versions
 from diffmg.runs.racing import Racing
@@ -52,6 +53,8 @@ def run(
     done = replace(begun, status="done", candidates=candidates, chosen=chosen, kept=best)
     done = replace(done, trained=work.score(trainings), seconds=work.seconds)
     model = work.model(candidates[chosen].metagraphs, trainings[best], done)
+    if method.has_metagraph:
+        done = with_importances(done, method, model.network, placed)
     if store is not None:
         done = store.write(done, done.metagraphs, model)
         store.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from diffmg.core import PARTS, TASKS, DiffmgError, Part, unknown
-from diffmg.core.task import error_of_share
+from diffmg.core.task import Resamples, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import inverse
@@ -21,6 +22,7 @@ from diffmg.tasks.interactions import Contrast, Interactions, Ints
 from diffmg.tasks.item_ranking_spec import RankingSpec
 from diffmg.tasks.pairs import checked_pairs
 from diffmg.tasks.ranks import SCORES, Wanted, score
+from diffmg.tasks.resampling import groups_of
 from diffmg.tasks.top_items import Scorer
 from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges, marks
 
@@ -180,6 +182,26 @@ class ItemRanking(PairTask):
         voters = self.parts[part].voters
         ranks = voters.ranks(lambda first, last: votes[first:last].clone())
         return score(self.metric, voters, ranks, self.k)
+
+    def judged(self, part: Part) -> tuple[Tensor | None, ...]:
+        """The users that vote, and every item."""
+        return self.parts[part].voters.users, None
+
+    def resamples(self, part: Part, count: int, seed: int) -> Resamples:
+        """The users that vote in groups: a score is the mean over users, so it varies as the mean of the groups'."""
+        own, users = self.parts[part], self.parts[part].voters.users.numpy(force=True)
+        liked, known, samples = marks(own.rows()[0], self.shape), self.known(PARTS[: PARTS.index(part)]), []
+        for group in groups_of(len(users), count, seed):
+            voters = Wanted.build(liked, known, users[group]).to(self.popular.device)
+            task = replace(self, parts={**self.parts, part: replace(own, voters=voters)})
+            samples.append((task, torch.from_numpy(group).to(self.popular.device)))
+        return Resamples(tuple(samples), 1 / math.sqrt(len(samples)))
+
+    def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:
+        """The score of the pair; users about whom nothing is known get what is popular, whatever it is."""
+        score, words = super().answer_of(outputs, nodes)
+        cold = self.cold is not None and bool(self.cold[nodes[0]])
+        return score, f"{words}, not used: nothing is known of the {self.user}" if cold else words
 
     def vote_scale(self, votes: Tensor) -> float:
         """One over the standard deviation of a user's scores: what all its items have in common does not rank them."""

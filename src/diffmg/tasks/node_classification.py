@@ -32,7 +32,7 @@ from diffmg.tasks.labels import Shares, class_numbers, split_by_id, split_number
 from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
 from diffmg.tasks.node_labels import check_parts, check_training_classes, class_names, node_numbers
 from diffmg.tasks.node_task import LabelTimes, NodeTask
-from diffmg.tasks.ranking import RANKED, effective_size, has_order, marks_of, ranking_score
+from diffmg.tasks.ranking import RANKED, effective_size, has_order, margin, marks_of, ranking_score
 
 if TYPE_CHECKING:
     from diffmg.tables.export import TablesOut
@@ -307,6 +307,12 @@ class NodeClassification(NodeTask):
         return Answers(
             {self.target: known, "class": words} | {f"p({c})": p for c, p in zip(names, probabilities.T, strict=True)}
         )
+
+    def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
+        """Of several labels, the likeliest."""
+        words = f"p = {float(self.probabilities(outputs[0][:1].detach()).max()):.3f}"
+        number, best = margin(outputs[0][0], several=self.multilabel)
+        return number, f"{self.classes[best]} ({words})"
 
     def known_labels(self) -> Tensor:
         """Zeros and ones (n, C): the training labels."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Part, Task
-from diffmg.core.task import Folds
+from diffmg.core.task import Folds, Resamples
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import inverse
@@ -144,6 +144,16 @@ class NodeTask(Task):
         found = rows.new_zeros(self.nodes, rows.shape[1])
         found[self.parts[part]] = rows
         return found
+
+    def judged(self, part: Part) -> tuple[Tensor, ...]:
+        """The nodes of the part."""
+        return (self.parts[part],)
+
+    def resamples(self, part: Part, count: int, seed: int) -> Resamples:
+        """As many nodes of the part, drawn with replacement."""
+        index, draw = self.parts[part], torch.Generator().manual_seed(seed)
+        rows = [torch.randint(len(index), (len(index),), generator=draw).to(index.device) for _ in range(count)]
+        return Resamples(tuple((self.with_parts(**{part: index[r]}), r) for r in rows))
 
     def when_in(self, order: Order) -> LabelTimes | None:
         """The moments after reordering."""

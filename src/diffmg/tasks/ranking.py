@@ -47,6 +47,16 @@ def effective_size(marks: Tensor) -> float:
     return float(len(smaller) ** 2 / (1 / smaller).sum()) if len(smaller) else 0.0
 
 
+def margin(logits: Tensor, *, several: bool) -> tuple[Tensor, int]:
+    """How far the likeliest class is ahead of the mean of the others, and its number; of labels (`several`), its logit.
+
+    Logits are those of one node, (C,).
+    """
+    best = int(logits.argmax())
+    rest = 0.0 if several or len(logits) < 2 else (logits.sum() - logits[best]) / (len(logits) - 1)
+    return logits[best] - rest, best
+
+
 def _log_odds(logits: Tensor, positive: int | None, *, multilabel: bool) -> Tensor:
     """Scores (..., K, n) in the order of the probabilities; in double precision, so that sure answers are not tied."""
     if multilabel:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from diffmg.core import PARTS, TASKS, Bounds, DiffmgError, Part, TaskSpec, unknown
 from diffmg.core.arrow import numbers
-from diffmg.core.task import Examples, Reading
+from diffmg.core.task import Examples, Reading, Resamples
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import inverse
@@ -26,6 +26,7 @@ from diffmg.tasks.labels import split_numbers
 from diffmg.tasks.metrics import average_precision, ndcg_at_k, recall_at_k
 from diffmg.tasks.pairs import Labelled, Pairs, check_overlap, checked_pairs, means
 from diffmg.tasks.ratings import Ratings, fresh_split
+from diffmg.tasks.resampling import redrawn_users
 from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges
 
 if TYPE_CHECKING:
@@ -271,6 +272,16 @@ class Recommendation(PairTask):
         relevant = torch.from_numpy(np.diff(wanted.indptr)[users])
         marks = torch.from_numpy(hits).double()
         return found | {f"recall@{self.k}": recall_at_k(marks, relevant), f"ndcg@{self.k}": ndcg_at_k(marks, relevant)}
+
+    def judged(self, part: Part) -> tuple[Tensor, ...]:
+        """Users and items of the part's pairs."""
+        pairs = self.parts[part].pairs
+        return torch.unique(pairs.left).long(), torch.unique(pairs.right).long()
+
+    def resamples(self, part: Part, count: int, seed: int) -> Resamples:
+        """Users drawn with replacement, each with all its pairs."""
+        drawn = redrawn_users(self.parts[part], count, seed)
+        return Resamples(tuple((replace(self, parts={**self.parts, part: p}), rows) for p, rows in drawn))
 
     def examples(self) -> Examples:
         """The pairs of training and validation."""

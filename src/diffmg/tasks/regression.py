@@ -266,6 +266,13 @@ class NodeRegression(NodeTask):
         columns = dict(zip(names, predicted.T, strict=True))
         return Answers({self.target: known} | columns, exact=frozenset(columns))
 
+    def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
+        """The number in the user's units; of several, the first."""
+        numbers = self.scale.restored(outputs[0][:1])[0]
+        several = zip(self.names, numbers.tolist(), strict=True)
+        words = [f"{v:.6g}" if self.outputs == 1 else f"{name} {v:.6g}" for name, v in several]
+        return numbers[0], ", ".join(words)
+
     def counts(self) -> dict[str, dict[str, float]]:
         """By part, the number of nodes, and mean and standard deviation of each number."""
         found: dict[str, dict[str, float]] = {}

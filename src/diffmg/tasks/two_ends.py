@@ -98,6 +98,11 @@ class PairTask(Task):
         allowed = None if items is None else graph.index_of(self.item, items)
         return users, self.recommender(outputs, items=allowed, **options)
 
+    def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
+        """The score of the pair."""
+        score = (outputs[0][0] * outputs[1][0]).sum()
+        return score, f"score {score.item():.4g}"
+
 
 def check_counts(graph: HeteroGraph, types: tuple[str, ...], shape: tuple[int, int]) -> None:
     """Both types must exist, with as many nodes as the task has users and items."""
