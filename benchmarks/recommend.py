@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from benchmarks.measure import peak_bytes, timed
+from diffmg.core import Part
 from diffmg.core.options import check_rules, check_types
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answer_files import write_answers
@@ -56,8 +58,9 @@ def made(options: RecommendOptions, device: torch.device) -> Made:
     draw, shape = np.random.default_rng(options.seed), (options.users, options.items)
     users = np.repeat(np.arange(options.users), SEEN)
     seen = np.stack([users, draw.integers(0, options.items, len(users))], axis=1)
-    labelled = ({"train": [[0, 0]], "val": [[0, 1]]}, {"train": [[0, 2]], "val": [[0, 3]]})
-    task = Recommendation.build("user", "item", shape, *labelled, seen=seen)
+    liked: dict[Part, ArrayLike] = {"train": [[0, 0]], "val": [[0, 1]]}
+    others: dict[Part, ArrayLike] = {"train": [[0, 2]], "val": [[0, 3]]}
+    task = Recommendation.build("user", "item", shape, liked, others, seen=seen)
     graph = HeteroGraph.build({"user": shape[0], "item": shape[1]}, {("user", "chose", "item"): [[0], [0]]})
     vectors = (torch.from_numpy(draw.standard_normal((n, options.dim), np.float32)).to(device) for n in shape)
     return Made(graph, task, tuple(vectors))  # type: ignore[arg-type]  # two of them

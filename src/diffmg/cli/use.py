@@ -26,6 +26,8 @@ OutFile = Annotated[Path | None, common.option("--out", help=OUT, show_default="
 SAFE = "In CSV, put an apostrophe before text that a spreadsheet would run as a formula."
 SafeCells = Annotated[bool, typer.Option("--safe-cells", help=SAFE)]
 ITEMS = "Only these items: an id, or a file with one id a line or a column of them; may be repeated."
+WHY = "Add the meta path that adds most to each score, and the node it mostly comes from; takes a while for many."
+Why = Annotated[bool, typer.Option("--why", help=WHY)]
 Items = Annotated[list[str] | None, common.option("--items", metavar="ID|FILE", help=ITEMS, show_default="all")]
 Ids = Annotated[list[str] | None, common.option("--id", help="Only this id; may be repeated.", show_default="all")]
 Data = Annotated[str | None, common.option("--data", help="Where the data are now.", show_default="where they were")]
@@ -74,6 +76,7 @@ def recommend(
     k: Annotated[int, typer.Option("-k", help="Items per user.")] = 10,
     exclude_seen: Annotated[bool, typer.Option(help="Leave out what a user is known to have chosen.")] = True,
     items: Items = None,
+    why: Why = False,
     out: OutFile = None,
     data: Data = None,
     data_root: common.DataRoot = None,
@@ -84,7 +87,7 @@ def recommend(
     model = load(run, data, data_root, verb="recommend")
     allowed = None if items is None else as_ids(listed(items, model.recipe.data.target_types[1]), model, 1)
     asked = as_ids(user, model)
-    write(out, model.stream(asked, k=k, exclude_seen=exclude_seen, items=allowed), safe_cells)
+    write(out, model.stream(asked, k=k, exclude_seen=exclude_seen, items=allowed, why=why), safe_cells)
 
 
 def load_model(run: Path, data: str | None, data_root: Path | None, *, at: str | None = None) -> Model:

@@ -20,6 +20,7 @@ from diffmg.core.files import check_unchanged, digest_of
 from diffmg.core.importance import Explanation
 from diffmg.core.run import Data
 from diffmg.runs.provenance import data_of, differences
+from diffmg.runs.reasons import with_reasons
 from diffmg.runs.sources import open_problem
 from diffmg.runs.tensors import read_tensors, write_tensors
 from diffmg.runs.vectors import Vectors, similar_to, target_type, vectors_of
@@ -152,13 +153,18 @@ class Model:
         """Logits, or the embeddings of the two towers."""
         return outputs_of(self.network, self.problem)
 
-    def answers(self, ids: ArrayLike | None = None, **options: Any) -> Answers:
-        """Predictions for these ids (default: all), as a table with the user's ids."""
-        return self.problem.task.answers(self.outputs, self.problem.graph, ids, **options)
+    def answers(self, ids: ArrayLike | None = None, *, why: bool = False, **options: Any) -> Answers:
+        """Predictions for these ids (default: all), as a table with the user's ids.
 
-    def stream(self, ids: ArrayLike | None = None, **options: Any) -> Iterator[Answers]:
+        `why` adds to each recommendation the meta path that adds most to its score.
+        """
+        found = self.problem.task.answers(self.outputs, self.problem.graph, ids, **options)
+        return next(with_reasons(self, [found])) if why else found
+
+    def stream(self, ids: ArrayLike | None = None, *, why: bool = False, **options: Any) -> Iterator[Answers]:
         """`answers` block by block, so that recommendations for millions need not fit into memory."""
-        return self.problem.task.stream(self.outputs, self.problem.graph, ids, **options)
+        blocks = self.problem.task.stream(self.outputs, self.problem.graph, ids, **options)
+        return with_reasons(self, blocks) if why else blocks
 
     def write_answers(
         self, path: Path | str, ids: ArrayLike | None = None, *, safe_cells: bool = False, **options: Any
