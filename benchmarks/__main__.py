@@ -218,6 +218,35 @@ def dated(
 
 
 @app.command()
+def recommend(
+    out: Out = None,
+    users: Annotated[str, typer.Option("--users", help="Users, all of whom are answered.")] = "1e6",
+    items: Annotated[str, typer.Option("--items", help="Items, all of which are scored.")] = "1e5",
+    k: Annotated[int, typer.Option("-k", help="Items per user.")] = 20,
+    dim: Annotated[int, typer.Option("--dim", help="Columns of the made vectors.")] = 64,
+    seed: common.Seed = 0,
+    device: common.Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Time recommending to many users, from made vectors to a Parquet file."""
+    from benchmarks.measure import machine
+    from benchmarks.recommend import RecommendOptions, measure_recommend
+    from diffmg.engine.device import resolve_device
+
+    where = resolve_device(device)
+    _set_threads(threads)
+    options = RecommendOptions(_whole(users), _whole(items), k, dim, seed)
+    about = machine(where)
+    found = measure_recommend(options, where)
+    what = "the best items of every user, from representations drawn at random to a Parquet file"
+    given = {"users": options.users, "items": options.items, "dim": dim, "seed": seed}
+    command = _command("recommend", device=where.type, threads=threads, **given) + f" -k {k}"
+    _write(out, what, command, about, found)
+    peak = "unknown" if found["peak_bytes"] is None else f"{found['peak_bytes'] / 1e9:.2f} GB"
+    say(f"{options.users:,} users, {options.items:,} items, k = {k}: {found['seconds']:.1f} s, peak {peak} more")
+
+
+@app.command()
 def render(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit with 1 if a document is outdated.")

@@ -12,7 +12,7 @@ TABLES = {
     "architectures": "The meta graphs that a search finds, beside the authors'.",
     "pipelines": "Test scores of whole pipelines, searches included, from several seeds.",
     "search": "Whole pipelines by real training: one configuration for all six networks, rivals with the same budget.",
-    "ranking": "`shop`, Amazon, Yelp and Douban split anew for ranking: recall, ndcg and coverage of the first 20 items.",
+    "ranking": "`shop`, Amazon, Yelp and Douban split anew for ranking: recall, ndcg, coverage of 20 items.",
     "rel_f1": "A database with times: three tasks of drivers at moments, beside what others report.",
     "laptop": "What the default reaches on two cores of a CPU in one, three and ten minutes.",
     "ablation": "DiffMG with other exploration, on one level, and with all candidates.",

@@ -22,6 +22,7 @@ from diffmg.runs.in_memory import InMemory
 from diffmg.runs.model import Model
 from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
+from diffmg.runs.vectors import Vectors
 from diffmg.tasks.item_ranking import ItemRanking
 from diffmg.tasks.node_classification import NodeClassification
 from diffmg.tasks.problem import Problem
@@ -100,7 +101,21 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def predictions(self, ids: ArrayLike | None = None, **options: Any) -> Any:
         """Predictions with their ids, as a pandas data frame, or else a polars one, or else an Arrow table."""
-        return self._model().answers(ids, **options).frame()
+        return self._model().answers(ids, **options).to_frame()
+
+    def write_predictions(
+        self, path: Path | str, ids: ArrayLike | None = None, *, safe_cells: bool = False, **options: Any
+    ) -> int:
+        """Write predictions to a CSV, Parquet or JSON lines file, block by block; returns the number of rows."""
+        return self._model().write_answers(path, ids, safe_cells=safe_cells, **options)
+
+    def embed(self, ids: ArrayLike | None = None, *, node_type: str | None = None) -> Vectors:
+        """The vectors of nodes of a target type, as in `Model.embed`."""
+        return self._model().embed(ids, node_type=node_type)
+
+    def similar(self, ids: ArrayLike | None = None, k: int = 10, *, node_type: str | None = None) -> Any:
+        """The most similar nodes of the same type, as in `Model.similar`, in a data frame like `predictions`."""
+        return self._model().similar(ids, k, node_type=node_type).to_frame()
 
     def save(self, path: Path | str) -> None:
         """Write a run folder, the same as `diffmg fit` writes."""
@@ -223,18 +238,20 @@ class MetaGraphRecommender(Estimator):
         return super().fit(rank_along(data, task, seed=self.seed), watch=watch)
 
     def recommend(
-        self, ids: ArrayLike | None = None, k: int = 10, *, exclude_seen: bool = True
+        self, ids: ArrayLike | None = None, k: int = 10, *, exclude_seen: bool = True, items: ArrayLike | None = None
     ) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """The ids of the k best items (or all, if there are fewer) for each user, best first, and their scores.
 
         `exclude_seen` leaves out what a user is known to have chosen (in a ranking: in any part; what it disliked is
-        always left out); where fewer than k items remain, the rest of the row has score -inf.
+        always left out); where fewer than k items remain, the rest of the row has score -inf. `items`: the ids of those
+        that may be recommended. Equal scores are in the order of the network's items.
         """
         model, task = self._model(), self._task()
         graph = model.problem.graph
         users = np.arange(task.shape[0]) if ids is None else graph.index_of(task.user, ids)
-        items, scores = task.recommend(model.outputs, users, k, exclude_seen=exclude_seen)
-        return graph.ids_of(task.item)[items], scores
+        allowed = None if items is None else graph.index_of(task.item, items)
+        found, scores = task.recommend(model.outputs, users, k, exclude_seen=exclude_seen, items=allowed)
+        return graph.ids_of(task.item)[found], scores
 
     def predict(self, pairs: ArrayLike) -> NDArray[np.float32]:
         """The score of each (user id, item id): higher is likelier."""

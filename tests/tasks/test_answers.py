@@ -51,7 +51,7 @@ def test_the_frame_is_of_the_first_library_that_is_installed(installed, wanted, 
     for library in installed:
         pytest.importorskip(library, reason=f"{library} is not installed")
     monkeypatch.setattr(module, "find_spec", lambda name: name if name in installed else None)
-    assert type(ANSWERS.frame()).__module__.partition(".")[0] == wanted
+    assert type(ANSWERS.to_frame()).__module__.partition(".")[0] == wanted
 
 
 def test_csv_is_quoted_where_it_must_be():

@@ -12,12 +12,11 @@ from sklearn import metrics as sk
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-import diffmg.tasks.recommendation as module
 from diffmg.core.errors import DiffmgError
 from diffmg.graph.network import HeteroGraph
 from diffmg.runs.provenance import data_of
 from diffmg.tables import export_tables, read_problem
-from diffmg.tasks import Problem, Recommendation
+from diffmg.tasks import Problem, Recommendation, top_items
 from diffmg.tasks.pairs import Pairs
 
 SHAPE = (4, 5)
@@ -231,7 +230,8 @@ def test_top_without_exclusion():
 def test_top_does_not_depend_on_the_chunks(monkeypatch):
     users = np.array([3, 1, 0, 2, 1])
     whole = task_of().top(outputs(), users, 3, task_of().known())
-    monkeypatch.setattr(module, "CHUNK", 2)
+    monkeypatch.setattr(top_items, "HOST_CELLS", 10)
+    monkeypatch.setattr(top_items, "LEAST_USERS", 2)
     parts = task_of().top(outputs(), users, 3, task_of().known())
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_allclose(whole[1], parts[1], rtol=1e-6)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from diffmg import __version__
-from diffmg.cli import ask, datasets, demo, describe, explain, export, fit, listing, memory, resume, show, use
+from diffmg.cli import ask, datasets, demo, describe, explain, export, fit, listing, memory, resume, show, use, vectors
 from diffmg.cli.common import errors, say
 from diffmg.core import DiffmgError, MissingDataError
 
@@ -31,8 +31,10 @@ for command in (
     export.export,
 ):
     app.command()(command)
-for query in (use.score, use.predict, use.recommend, explain.explain, show.show, show.report, datasets.datasets):
+for query in (use.score, use.predict, use.recommend, vectors.embed, vectors.similar, explain.explain):
     app.command()(query)
+for look in (show.show, show.report, datasets.datasets):
+    app.command()(look)
 app.command("list")(listing.list_all)
 
 

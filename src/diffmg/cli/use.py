@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +14,6 @@ from rich.table import Table
 from diffmg.cli import common
 from diffmg.cli.common import console, say
 from diffmg.core import DiffmgError, Source
-from diffmg.core.files import write_text
 from diffmg.core.perfect import warning_on
 from diffmg.core.run import shown
 
@@ -19,9 +21,19 @@ if TYPE_CHECKING:
     from diffmg.runs.model import Model
     from diffmg.tasks.answers import Answers
 
-OutFile = Annotated[Path | None, common.option("--out", help="CSV file to write.", show_default="print")]
+OUT = "File to write: .csv, .parquet or .jsonl (JSON lines)."
+OutFile = Annotated[Path | None, common.option("--out", help=OUT, show_default="print CSV")]
+SAFE = "In CSV, put an apostrophe before text that a spreadsheet would run as a formula."
+SafeCells = Annotated[bool, typer.Option("--safe-cells", help=SAFE)]
+ITEMS = "Only these items: an id, or a file with one id a line or a column of them; may be repeated."
+WHY = "Add the meta path that adds most to each score, and the node it mostly comes from; takes a while for many."
+Why = Annotated[bool, typer.Option("--why", help=WHY)]
+Items = Annotated[list[str] | None, common.option("--items", metavar="ID|FILE", help=ITEMS, show_default="all")]
 Ids = Annotated[list[str] | None, common.option("--id", help="Only this id; may be repeated.", show_default="all")]
 Data = Annotated[str | None, common.option("--data", help="Where the data are now.", show_default="where they were")]
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that can change what a terminal shows."""
 
 AT = "With a task of predictions: predict every entity at this moment, from what is dated before it."
 At = Annotated[str | None, common.option("--at", metavar="TIME", help=AT)]
@@ -30,7 +42,7 @@ At = Annotated[str | None, common.option("--at", metavar="TIME", help=AT)]
 def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> None:
     """Score the model of a run on the test part again."""
     table = Table("score", "test", title="kept model", title_justify="left")
-    scores = _load(run, data, data_root).scores("test")
+    scores = load(run, data, data_root).scores("test")
     for name, value in scores.items():
         table.add_row(name, shown(value))
     console.print(table)
@@ -45,16 +57,17 @@ def predict(
     at: At = None,
     data: Data = None,
     data_root: common.DataRoot = None,
+    safe_cells: SafeCells = False,
 ) -> None:
     """Predict every node of the target type: its class, with probabilities, or its numbers."""
     from diffmg.runs.model import Model
 
+    check_out(out, safe_cells)
     if at is None and (data is None or Model.load(run).recipe.description is None):
-        model = _load(run, data, data_root, verb="predict")
-        _write(out, model.answers(_as_ids(node, model)))
-        return
-    model, wanted = _load(run, None, data_root, verb="predict").on_newer(data, at=at)
-    _write(out, model.answers(wanted if node is None else _as_ids(node, model)))
+        model, wanted = load(run, data, data_root, verb="predict"), None
+    else:
+        model, wanted = load(run, None, data_root, verb="predict").on_newer(data, at=at)
+    write(out, model.stream(wanted if node is None else as_ids(node, model)), safe_cells)
 
 
 def recommend(
@@ -62,24 +75,30 @@ def recommend(
     user: Ids = None,
     k: Annotated[int, typer.Option("-k", help="Items per user.")] = 10,
     exclude_seen: Annotated[bool, typer.Option(help="Leave out what a user is known to have chosen.")] = True,
+    items: Items = None,
+    why: Why = False,
     out: OutFile = None,
     data: Data = None,
     data_root: common.DataRoot = None,
+    safe_cells: SafeCells = False,
 ) -> None:
     """Recommend the best items to each user."""
-    model = _load(run, data, data_root, verb="recommend")
-    _write(out, model.answers(_as_ids(user, model), k=k, exclude_seen=exclude_seen))
+    check_out(out, safe_cells)
+    model = load(run, data, data_root, verb="recommend")
+    allowed = None if items is None else as_ids(listed(items, model.recipe.data.target_types[1]), model, 1)
+    asked = as_ids(user, model)
+    write(out, model.stream(asked, k=k, exclude_seen=exclude_seen, items=allowed, why=why), safe_cells)
 
 
 def load_model(run: Path, data: str | None, data_root: Path | None, *, at: str | None = None) -> Model:
     """The model of a run on its data, or on newer data where its task has moments."""
-    model = _load(run, None, data_root)
+    model = load(run, None, data_root)
     if at is None and (data is None or model.recipe.description is None):
         return model if data is None else model.on(_moved(model.recipe.source, data))
     return model.on_newer(data, at=at)[0]
 
 
-def _load(run: Path, data: str | None, data_root: Path | None, verb: str | None = None) -> Model:
+def load(run: Path, data: str | None, data_root: Path | None, verb: str | None = None) -> Model:
     """The model of a run on its data."""
     from diffmg.runs.model import Model
 
@@ -101,11 +120,11 @@ def _moved(source: Source, name: str) -> Source:
     return moved if moved.is_described else replace(moved, on_unknown=None)
 
 
-def _as_ids(texts: list[str] | None, model: Model) -> Any:
-    """Ids of the first target type; None for all."""
+def as_ids(texts: list[str] | None, model: Model, target: int = 0) -> Any:
+    """Ids of a target type, the first one by default; None for all."""
     if texts is None:
         return None
-    return typed_ids(texts, model, model.recipe.data.target_types[0])
+    return typed_ids(texts, model, model.recipe.data.target_types[target])
 
 
 def typed_ids(texts: list[str], model: Model, node_type: str) -> Any:
@@ -119,9 +138,52 @@ def typed_ids(texts: list[str], model: Model, node_type: str) -> Any:
         return np.asarray(texts)
 
 
-def _write(out: Path | None, answers: Answers) -> None:
+def listed(words: list[str], node_type: str) -> list[str]:
+    """Ids given as words, or in files: one a line, or the column called like the type or `id`, or else the first."""
+    found: list[str] = []
+    for word in words:
+        found += _in_file(Path(word), node_type) if Path(word).is_file() else [word]
+    return found
+
+
+def _in_file(path: Path, node_type: str) -> list[str]:
+    from diffmg.core.files import is_file_name, read_text
+
+    if path.suffix.lower() == ".txt" or not is_file_name(path.name):
+        return [line for line in read_text(path, "a file of ids").splitlines() if line]
+    from diffmg.core.arrow import plain
+    from diffmg.tables.reading import read_table
+
+    table = read_table(path)
+    name = next(name for name in (node_type, "id", *table.column_names) if name in table.column_names)
+    return [str(value) for value in plain(table.column(name)).drop_null().to_pylist()]
+
+
+def check_out(out: Path | None, safe_cells: bool) -> None:
+    """Raise for a file of an unknown kind before anything is computed."""
+    from diffmg.tasks.answer_files import check_ending
+
+    if out is not None:
+        check_ending(out, safe_cells=safe_cells)
+
+
+def write(out: Path | None, blocks: Iterable[Answers], safe_cells: bool = False) -> None:
+    """Write answers to a file, or print them as CSV: the same bytes, but that a terminal shows control characters."""
+    from diffmg.tasks.answer_files import csv_lines, write_answers
+
     if out is None:
-        typer.echo(answers.to_csv(), nl=False)
+        for text in csv_lines(blocks, safe_cells=safe_cells):
+            _print(text)
     else:
-        write_text(out, answers.to_csv())
+        write_answers(out, blocks, safe_cells=safe_cells)
         say(f"written to {out}")
+
+
+def _print(text: str) -> None:
+    if sys.stdout.isatty():
+        sys.stdout.write(CONTROL.sub(lambda found: repr(found[0])[1:-1], text))
+    elif hasattr(sys.stdout, "buffer"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+    else:
+        sys.stdout.write(text)

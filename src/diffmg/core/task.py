@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -180,6 +180,12 @@ class Task(ABC):
     @abstractmethod
     def answers(self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any) -> Answers:
         """Predictions for these ids (default: all), as columns with the user's ids."""
+
+    def stream(
+        self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any
+    ) -> Iterator[Answers]:
+        """`answers` in one or several blocks, for tasks whose answers may not fit into memory."""
+        yield self.answers(outputs, graph, ids, **options)
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
         """The number that an explanation explains, and the answer in words.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,11 @@ from diffmg.core.importance import Explanation
 from diffmg.core.pictured import Pictured
 from diffmg.core.run import Data
 from diffmg.runs.provenance import data_of, differences
+from diffmg.runs.reasons import with_reasons
 from diffmg.runs.sources import open_problem
 from diffmg.runs.tensors import read_tensors, write_tensors
+from diffmg.runs.vectors import Vectors, similar_to, target_type, vectors_of
+from diffmg.tasks.answer_files import check_ending, write_answers
 from diffmg.tasks.answers import Answers
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import outputs_of
@@ -153,9 +156,41 @@ class Model(Pictured):
         """Logits, or the embeddings of the two towers."""
         return outputs_of(self.network, self.problem)
 
-    def answers(self, ids: ArrayLike | None = None, **options: Any) -> Answers:
-        """Predictions for these ids (default: all), as a table with the user's ids."""
-        return self.problem.task.answers(self.outputs, self.problem.graph, ids, **options)
+    def answers(self, ids: ArrayLike | None = None, *, why: bool = False, **options: Any) -> Answers:
+        """Predictions for these ids (default: all), as a table with the user's ids.
+
+        `why` adds to each recommendation the meta path that adds most to its score.
+        """
+        found = self.problem.task.answers(self.outputs, self.problem.graph, ids, **options)
+        return next(with_reasons(self, [found])) if why else found
+
+    def stream(self, ids: ArrayLike | None = None, *, why: bool = False, **options: Any) -> Iterator[Answers]:
+        """`answers` block by block, so that recommendations for millions need not fit into memory."""
+        blocks = self.problem.task.stream(self.outputs, self.problem.graph, ids, **options)
+        return with_reasons(self, blocks) if why else blocks
+
+    def write_answers(
+        self, path: Path | str, ids: ArrayLike | None = None, *, safe_cells: bool = False, **options: Any
+    ) -> int:
+        """Write `answers` to a CSV, Parquet or JSON lines file by its ending, block by block; returns how many rows."""
+        check_ending(path, safe_cells=safe_cells)
+        return write_answers(path, self.stream(ids, **options), safe_cells=safe_cells)
+
+    def embed(self, ids: ArrayLike | None = None, *, node_type: str | None = None) -> Vectors:
+        """The vectors of these nodes (default: all): what the head reads, or whose dot product is a pair's score.
+
+        `node_type`: one of the target types; by default the items of a recommendation.
+        """
+        vectors = self._vectors[target_type(self.problem.task, node_type)]
+        return vectors if ids is None else vectors.of(self.problem.graph, ids)
+
+    def similar(self, ids: ArrayLike | None = None, k: int = 10, *, node_type: str | None = None) -> Answers:
+        """The k nearest other nodes of the same type, by the cosine of their vectors; `node_type` as in `embed`."""
+        return similar_to(self.embed(node_type=node_type), self.problem.graph, ids, k)
+
+    @cached_property
+    def _vectors(self) -> Mapping[str, Vectors]:
+        return vectors_of(self.network, self.outputs, self.problem)
 
     def explain(self, ids: ArrayLike, k_sources: int = 5) -> list[Explanation]:
         """Where answers come from: the part of each meta path in them, with the nodes that it starts from.

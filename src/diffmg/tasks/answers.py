@@ -1,7 +1,6 @@
 """Answers of a model: named columns, a row per answer, with the user's ids."""
 
 import csv
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,6 +12,8 @@ from numpy.typing import NDArray
 
 SHOWN = 10
 """Rows that `repr` shows."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What text begins with that a spreadsheet may run as a formula."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Answers:
 
     def to_arrow(self) -> pa.Table:
         """As an Arrow table."""
-        return pa.table({name: pa.array(column.tolist()) for name, column in self.columns.items()})
+        return pa.table({name: _arrow(column) for name, column in self.columns.items()})
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -52,28 +53,59 @@ class Answers:
 
         return pl.from_arrow(self.to_arrow())
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """As a pandas data frame, else a polars one, else an Arrow table: the first that is installed."""
         if find_spec("pandas"):
             return self.to_pandas()
         return self.to_polars() if find_spec("polars") else self.to_arrow()
 
-    def to_csv(self) -> str:
-        """As CSV text, with floats to six decimal places, or nine significant digits in `exact` columns."""
+    def to_csv(self, *, head: bool = True, safe_cells: bool = False) -> str:
+        """As CSV text, with floats to six decimal places, or nine significant digits in `exact` columns.
+
+        `safe_cells` puts an apostrophe before text that a spreadsheet would run as a formula.
+        """
         forms = [".9g" if name in self.exact else ".6f" for name in self.columns]
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
+        shown = _safe if safe_cells else _as_it_is
+        text = _Lines()
+        writer = csv.writer(text, lineterminator="\r\n")
+        if head:
+            writer.writerow(map(shown, self.columns))
         writer.writerows(
-            [format(v, form) if isinstance(v, float) else v for v, form in zip(row, forms, strict=True)]
+            [format(v, form) if isinstance(v, float) else shown(v) for v, form in zip(row, forms, strict=True)]
             for row in self.rows()
         )
-        return text.getvalue()
+        return "".join(text)
 
     def __repr__(self) -> str:
         lines = self.to_csv().splitlines()
         more = [f"... {len(self)} rows"] if len(self) > SHOWN else []
         return "\n".join([*lines[: SHOWN + 1], *more])
+
+
+class _Lines(list[str]):
+    """Takes lines that end with a carriage return and a line feed, which both are then quoted; keeps the line feed."""
+
+    def write(self, line: str) -> None:
+        """Add a line."""
+        self.append(line.removesuffix("\r\n") + "\n")
+
+
+def _arrow(column: NDArray[Any]) -> pa.Array:
+    """A column in Arrow: text is a string even where there are no rows, and floats are doubles."""
+    if column.dtype.kind in "US" or (not len(column) and column.dtype.kind == "O"):
+        return pa.array(column.tolist(), pa.string())
+    if column.dtype.kind == "f":
+        return pa.array(column.astype(np.float64))
+    return pa.array(column.tolist() if column.dtype.kind == "O" else column)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _safe(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:

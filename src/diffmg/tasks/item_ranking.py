@@ -18,7 +18,7 @@ from diffmg.core.details import Details
 from diffmg.core.task import Resamples, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import Answers, inverse
+from diffmg.tasks.answers import inverse
 from diffmg.tasks.interactions import Contrast, Interactions, Ints
 from diffmg.tasks.item_ranking_spec import RankingSpec
 from diffmg.tasks.pair_details import ranking_details, resampled_users
@@ -26,12 +26,12 @@ from diffmg.tasks.pairs import checked_pairs
 from diffmg.tasks.ranks import SCORES, Wanted, score
 from diffmg.tasks.redrawing import groups_of
 from diffmg.tasks.resampling import Resampled
-from diffmg.tasks.two_ends import PairTask, Top, check_counts, check_no_edges, marks, table_of, top_items
+from diffmg.tasks.top_items import Scorer
+from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges, marks
 
 if TYPE_CHECKING:
     from diffmg.tables.export import TablesOut
 
-CHUNK = 1024
 Rows = Mapping[Part, tuple[Ints, Ints]]
 """Per part, liked and disliked pairs (user, item)."""
 
@@ -244,32 +244,20 @@ class ItemRanking(PairTask):
             found = found + marks(low, self.shape) + (marks(own, self.shape) if liked else 0 * found)
         return sp.csr_matrix(found)
 
-    def top(self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int, exclude: sp.csr_matrix | None) -> Top:
-        """The k best items for each user (or all, if there are fewer), best first, with their scores.
+    def hidden(self, *, exclude_seen: bool) -> sp.csr_matrix:
+        """What the user disliked, and what it chose in any part, if that is to be left out.
 
-        Excluded items have score -inf; they appear only if a user has fewer than k others.
+        A person is not shown what was bought last week for a test.
         """
+        return self.known(liked=exclude_seen)
 
-        def scored(rows: Tensor) -> Tensor:
-            return self._scored(outputs, rows)
-
-        return top_items(scored, users, min(k, self.shape[1]), exclude, outputs[0].device, CHUNK)
-
-    def answers(self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any) -> Answers:
-        """The best items of each user, best first; options `k` and `exclude_seen` as in `recommend`."""
-        users = np.arange(self.shape[0]) if ids is None else graph.index_of(self.user, ids)
-        return table_of(graph, self.target_types, users, *self.recommend(outputs, users, **options))
-
-    def recommend(
-        self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int = 10, *, exclude_seen: bool = True
-    ) -> Top:
-        """The k best items of each user, never one that it disliked; `exclude_seen` leaves out what it chose, too.
-
-        What it chose in any part is left out: a person is not shown what was bought last week for a test.
-        """
-        if k < 1:
-            raise DiffmgError(f"`k >= 1` must hold, but got k={k}")
-        return self.top(outputs, users, k, self.known(liked=exclude_seen))
+    def scorer(self, outputs: Sequence[Tensor], items: Tensor | None = None) -> Scorer:
+        """Scores of pairs; for users about whom nothing is known, how popular the items are."""
+        scored, cold = super().scorer(outputs, items), self.cold
+        if cold is None:
+            return scored
+        popular = self.popular if items is None else self.popular[items]
+        return lambda users, some: torch.where(cold[users].unsqueeze(1), popular[some], scored(users, some))
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Liked and disliked pairs, by part; without the latter where nobody disliked anything."""
@@ -342,9 +330,8 @@ class ItemRanking(PairTask):
         return f"ItemRanking({self.describe()}; {self.shape[0]} users, {self.shape[1]} items)"
 
     def _scored(self, outputs: Sequence[Tensor], users: Tensor) -> Tensor:
-        """Scores of all items; for users about whom nothing is known, how popular they are."""
-        scores = outputs[0][users] @ outputs[1].T
-        return scores if self.cold is None else torch.where(self.cold[users].unsqueeze(1), self.popular, scores)
+        """Scores of all items."""
+        return self.scorer(outputs)(users, slice(None))
 
     def ranks(self, outputs: Sequence[Tensor], wanted: Wanted) -> Tensor:
         """The places of wanted items."""

@@ -18,7 +18,8 @@ from diffmg.tasks.metrics import average_precision
 from diffmg.tasks.pairs import Labelled
 from diffmg.tasks.ranks import Wanted, score
 from diffmg.tasks.resampling import Resampled, mean_on_resamples, resamples, rows_of_groups
-from diffmg.tasks.two_ends import Top, marks
+from diffmg.tasks.top_items import Top
+from diffmg.tasks.two_ends import marks
 
 if TYPE_CHECKING:
     from diffmg.tasks.item_ranking import ItemRanking

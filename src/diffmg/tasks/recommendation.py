@@ -22,7 +22,7 @@ from diffmg.core.details import Details
 from diffmg.core.task import Examples, Reading, Resamples
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import Answers, inverse
+from diffmg.tasks.answers import inverse
 from diffmg.tasks.labels import split_numbers
 from diffmg.tasks.metrics import average_precision, ndcg_at_k, recall_at_k
 from diffmg.tasks.pair_details import recommendation_details, resampled_pairs
@@ -30,14 +30,12 @@ from diffmg.tasks.pairs import Labelled, Pairs, check_overlap, checked_pairs, me
 from diffmg.tasks.ratings import Ratings, fresh_split
 from diffmg.tasks.redrawing import redrawn_users
 from diffmg.tasks.resampling import Resampled
-from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges, table_of, top_items
+from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges
 
 if TYPE_CHECKING:
     from diffmg.tables.description import Description
     from diffmg.tables.export import TablesOut
     from diffmg.tables.network import Network
-
-CHUNK = 1024
 
 
 @dataclass(frozen=True)
@@ -309,32 +307,9 @@ class Recommendation(PairTask):
         """Items a user is known to have chosen: seen ones and positives of these parts."""
         return sp.csr_matrix(self.seen + self._positives(parts))
 
-    def top(
-        self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int, exclude: sp.csr_matrix | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The k best items for each user (or all, if there are fewer), best first, with their scores.
-
-        Excluded items have score -inf; they appear only if a user has fewer than k others.
-        """
-        z_user, z_item = outputs
-
-        def scored(rows: Tensor) -> Tensor:
-            return z_user[rows] @ z_item.T
-
-        return top_items(scored, users, min(k, self.shape[1]), exclude, z_user.device, CHUNK)
-
-    def answers(self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any) -> Answers:
-        """The best items of each user, best first; options `k` and `exclude_seen` as in `recommend`."""
-        users = np.arange(self.shape[0]) if ids is None else graph.index_of(self.user, ids)
-        return table_of(graph, self.target_types, users, *self.recommend(outputs, users, **options))
-
-    def recommend(
-        self, outputs: tuple[Tensor, ...], users: NDArray[np.int64], k: int = 10, *, exclude_seen: bool = True
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The k best items of each user; `exclude_seen` leaves out items the user is known to have chosen."""
-        if k < 1:
-            raise DiffmgError(f"`k >= 1` must hold, but got k={k}")
-        return self.top(outputs, users, k, self.known() if exclude_seen else None)
+    def hidden(self, *, exclude_seen: bool) -> sp.csr_matrix | None:
+        """What the user is known to have chosen, if that is to be left out."""
+        return self.known() if exclude_seen else None
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Negative and positive pairs, by part."""

@@ -1,8 +1,10 @@
-"""Shared by tasks on pairs of users and items: checks against the network, best items, and their table."""
+"""Shared by tasks on pairs of users and items: checks against the network, recommendations, and their table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +15,10 @@ from torch import Tensor
 from diffmg.core import DiffmgError, Task
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers
+from diffmg.tasks.top_items import Ints, Scorer, Top, TopItems
 
-Ints = NDArray[np.int64]
-Top = tuple[Ints, NDArray[np.float32]]
-"""For each user, items and their scores, best first."""
+STREAMED = 2048
+"""Users whose answers are held at a time."""
 
 
 class PairTask(Task):
@@ -24,6 +26,7 @@ class PairTask(Task):
 
     user: str
     item: str
+    shape: tuple[int, int]
 
     @property
     def target_types(self) -> tuple[str, ...]:
@@ -34,6 +37,66 @@ class PairTask(Task):
     def outputs(self) -> int:
         """0: there is no head, the towers' representations are compared directly."""
         return 0
+
+    @abstractmethod
+    def hidden(self, *, exclude_seen: bool) -> sp.csr_matrix | None:
+        """Marks (users, items) of what is not recommended; `exclude_seen` adds what users are known to have chosen."""
+
+    def scorer(self, outputs: Sequence[Tensor], items: Tensor | None = None) -> Scorer:
+        """Scores of pairs: the dot product of the two towers; `items` keeps those with these numbers."""
+        z_user, z_item = outputs
+        kept = z_item if items is None else z_item[items]
+        return lambda users, some: z_user[users] @ kept[some].T
+
+    def top(self, outputs: tuple[Tensor, ...], users: Ints, k: int, exclude: sp.csr_matrix | None) -> Top:
+        """The k best items for each user (or all, if there are fewer), best first, with their scores.
+
+        Excluded items have score -inf; they appear only if a user has fewer than k others.
+        """
+        return TopItems(self.scorer(outputs), self.shape[1], k, outputs[0].device, exclude).of(users)
+
+    def recommender(
+        self, outputs: tuple[Tensor, ...], k: int = 10, *, exclude_seen: bool = True, items: Ints | None = None
+    ) -> TopItems:
+        """Finds the k best items of any user; `exclude_seen` as in `hidden`, `items`: numbers of allowed ones."""
+        if k < 1:
+            raise DiffmgError(f"`k >= 1` must hold, but got k={k}")
+        for z, node_type in zip(outputs, self.target_types, strict=True):
+            broken = int((~z.isfinite()).any(dim=1).sum())
+            if broken:
+                raise DiffmgError(f"representations must be finite, but got {broken} {node_type!r} nodes with others")
+        hidden, device = self.hidden(exclude_seen=exclude_seen), outputs[0].device
+        if items is None:
+            return TopItems(self.scorer(outputs), self.shape[1], k, device, hidden)
+        kept = np.unique(items)
+        hidden = None if hidden is None else hidden[:, kept]
+        return TopItems(self.scorer(outputs, torch.from_numpy(kept).to(device)), len(kept), k, device, hidden, kept)
+
+    def recommend(self, outputs: tuple[Tensor, ...], users: Ints, k: int = 10, **options: Any) -> Top:
+        """The k best items of each user; options as in `recommender`."""
+        return self.recommender(outputs, k, **options).of(users)
+
+    def answers(self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any) -> Answers:
+        """The best items of each user, best first; options as in `recommender`, with ids of allowed `items`."""
+        users, top = self._asked(outputs, graph, ids, **options)
+        return table_of(graph, self.target_types, users, *top.of(users))
+
+    def stream(
+        self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any = None, **options: Any
+    ) -> Iterator[Answers]:
+        """`answers`, some users at a time: memory does not grow with their number."""
+        users, top = self._asked(outputs, graph, ids, **options)
+        for start in range(0, max(1, len(users)), STREAMED):
+            some = users[start : start + STREAMED]
+            yield table_of(graph, self.target_types, some, *top.of(some))
+
+    def _asked(
+        self, outputs: tuple[Tensor, ...], graph: HeteroGraph, ids: Any, items: Any = None, **options: Any
+    ) -> tuple[Ints, TopItems]:
+        """Whom to answer, and how."""
+        users = np.arange(self.shape[0]) if ids is None else graph.index_of(self.user, ids)
+        allowed = None if items is None else graph.index_of(self.item, items)
+        return users, self.recommender(outputs, items=allowed, **options)
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
         """The score of the pair."""
@@ -64,28 +127,6 @@ def check_no_edges(
                 f"'{relation}', such as ({users[first]}, {items[first]}); remove them in both directions, or name "
                 "the relation in `exempt` if it is known before the pair is decided"
             )
-
-
-def top_items(
-    scored: Callable[[Tensor], Tensor],
-    users: Ints,
-    width: int,
-    exclude: sp.csr_matrix | None,
-    device: torch.device,
-    chunk: int,
-) -> Top:
-    """The best items for each user by `scored(users)`, `chunk` users at a time; excluded items have score -inf."""
-    items, values = [np.empty((0, width), np.int64)], [np.empty((0, width), np.float32)]
-    for start in range(0, len(users), chunk):
-        some = users[start : start + chunk]
-        scores = scored(torch.from_numpy(some).to(device))
-        if exclude is not None:
-            rows, columns = exclude[some].nonzero()
-            scores[torch.from_numpy(rows), torch.from_numpy(columns)] = -torch.inf
-        best = scores.topk(width, dim=1)
-        items.append(best.indices.numpy(force=True))
-        values.append(best.values.numpy(force=True))
-    return np.concatenate(items), np.concatenate(values)
 
 
 def table_of(

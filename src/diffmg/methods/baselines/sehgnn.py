@@ -87,6 +87,11 @@ class _Network(nn.Module):
             inputs = averages(problem.graph, target, options.hops, fixed)
             self.towers.append(_Tower(problem, target, inputs, settings, draw))
 
+    @property
+    def head(self) -> nn.Module:
+        """The last map of the first tower, which is the head of a task with one target type."""
+        return self.towers[0].last  # type: ignore[return-value]
+
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """What the task scores: logits, or the representations of users and of items."""
         return tuple(tower(graph, generator) for tower in self.towers)
