@@ -109,7 +109,7 @@ def test_nothing_depends_on_the_kit() -> None:
 
 def test_few_places_know_the_kind_of_device() -> None:
     named = {m for m, tree in TREES.items() if "cuda" in ast.unparse(tree)}
-    assert named <= {"diffmg.engine.device", "diffmg.engine.replay", "diffmg.cli.common"}
+    assert named <= {"diffmg.engine.device", "diffmg.engine.replay", "diffmg.cli.common", "diffmg.cli.completion"}
 
 
 def test_importing_the_package_its_values_and_its_pictures_loads_no_torch() -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from diffmg.cli import completion
 from diffmg.core import DiffmgError, Predictions, Run, Source
 from diffmg.core.options import check_names
 from diffmg.core.run import shown
@@ -29,7 +30,7 @@ SWITCHES = "Switch of the engine (fused, capture, storage, columns); may be repe
 PAIR = "KEY=VALUE"
 option = partial(typer.Option, show_default="none")
 """An optional command-line option."""
-Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
+Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA, autocompletion=completion.data_sets)]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 TARGET = "What to predict from a database; several columns with commas between them."
 Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help=TARGET)]
@@ -44,11 +45,18 @@ OnUnknown = Annotated[str | None, option("--on-unknown", help="Unknown ids: erro
 DataRoot = Annotated[Path | None, option("--data-root", help="Where files lie; else DIFFMG_DATA, then a cache.")]
 DataSeed = Annotated[int, typer.Option("--data-seed", help="Seed that draws made data.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of searches and trainings.")]
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto for a GPU where there is one.")]
-MethodName = Annotated[str | None, option("--method", "-m", help="See `diffmg list`.", show_default="auto")]
+DEVICE = "cpu, cuda, or auto for a GPU where there is one."
+Device = Annotated[str, typer.Option("--device", help=DEVICE, autocompletion=completion.devices)]
+METHOD = "See `diffmg list`."
+MethodName = Annotated[
+    str | None, option("--method", "-m", help=METHOD, show_default="auto", autocompletion=completion.methods)
+]
 Spend = Annotated[str | None, option("--budget", help="60s, 5m, or 300 trainings.", show_default="120s for auto")]
 Options = Annotated[list[str] | None, option("--option", "-o", metavar=PAIR, help="Option of the method; repeatable.")]
-Settings = Annotated[list[str] | None, option("--set", "-s", metavar=PAIR, help="Training setting; may be repeated.")]
+SETTING = "Training setting; may be repeated."
+Settings = Annotated[
+    list[str] | None, option("--set", "-s", metavar=PAIR, help=SETTING, autocompletion=completion.settings)
+]
 Switches = Annotated[list[str] | None, option("--engine", metavar=PAIR, help=SWITCHES, show_default="fastest")]
 Depth = Annotated[int | None, option("--depth", help="K, the states of a meta graph: -o depth=K.", show_default="4")]
 SearchSeeds = Annotated[int | None, option("--search-seeds", help="Searches: -o search_seeds=N.", show_default="3")]

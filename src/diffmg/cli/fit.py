@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import console, say
 from diffmg.cli.describe import show_description
 from diffmg.cli.timed import show_edges
@@ -32,6 +32,8 @@ BATCH = "Trainings that a race starts before it looks at their results."
 Batch = Annotated[int | None, common.option("--batch", help=BATCH, show_default="4, or 48 on a GPU")]
 ON = "Where a race trains: here, ray (all cores of this machine), or HOST:PORT or ray://HOST:PORT of a Ray cluster."
 On = Annotated[str, typer.Option("--on", help=ON)]
+OVERWRITE = "Replace an earlier run in the same folder; it is kept until the new one is done."
+Overwrite = Annotated[bool, typer.Option("--overwrite", help=OVERWRITE, show_default="no")]
 SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]
 
 
@@ -63,7 +65,8 @@ def fit(
     data_root: common.DataRoot = None,
     data_seed: common.DataSeed = 0,
     save_every: SaveEvery = 5.0,
-) -> None:
+    overwrite: Overwrite = False,
+) -> output.Value:
     """Fit: race candidates within a budget (or run one method), score what is chosen, and write a run folder."""
     from diffmg.runs.sources import make_plan
 
@@ -84,7 +87,7 @@ def fit(
         refit=refit,  # type: ignore[arg-type]  # checked by the plan
     )
     path = out or Path("runs") / f"{source.label}-{plan.method.name}-seed{seed}"
-    fit_in_new_folder(plan, path, data_root, save_every, on)
+    return fit_in_new_folder(plan, path, data_root, save_every, on, overwrite=overwrite)
 
 
 def _given(source: Source, metagraph: str | None, method: str | None) -> Method | None:
@@ -104,15 +107,18 @@ def _given(source: Source, metagraph: str | None, method: str | None) -> Method 
     return Given(published.metagraphs)
 
 
-def fit_in_new_folder(plan: Plan, out: Path, data_root: Path | None, save_every: float, on: str = "here") -> None:
-    """Run a plan in a new folder, created only after all checks have passed."""
+def fit_in_new_folder(
+    plan: Plan, out: Path, data_root: Path | None, save_every: float, on: str = "here", *, overwrite: bool = False
+) -> output.Value:
+    """Run a plan in a new folder, created (or emptied) only after all checks have passed."""
     from diffmg.runs.folder import RunFolder
+    from diffmg.runs.replacing import check_replaceable, replacing
     from diffmg.runs.runner import place
 
-    RunFolder.check_free(out)
+    (check_replaceable if overwrite else RunFolder.check_free)(out)
     plan, problem = place(plan, open_data(plan, data_root), plan.method.make())
-    with executor_of(plan, on) as executor:
-        execute(plan, problem, RunFolder.create(out, save_every), executor)
+    with executor_of(plan, on) as executor, replacing(out, tell=lambda words: say(words, common.errors)):
+        return execute(plan, problem, RunFolder.create(out, save_every), executor)
 
 
 def executor_of(plan: Plan, on: str) -> AbstractContextManager[Executor | None]:
@@ -142,8 +148,8 @@ def open_data(plan: Plan, data_root: Path | None) -> Problem:
     return problem
 
 
-def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor | None = None) -> None:
-    """Run a plan in a folder and print the results."""
+def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor | None = None) -> output.Value:
+    """Run a plan in a folder, print the results, and return them."""
     from diffmg.runs.runner import run
     from diffmg.viz import draw_all, write_report
     from diffmg.viz.evidence import words_of
@@ -163,3 +169,4 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor 
     for line in words_of(done):
         say(line)
     say(f"run folder: {folder.path}")
+    return {"folder": folder.path, **done.to_dict()}

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import say
 from diffmg.core import DiffmgError, MetaGraph, read_metagraphs, read_run
 from diffmg.core.files import write_text
@@ -15,23 +15,28 @@ def show(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="A run folder, a meta graph file, or a data set.")],
     form: Annotated[str, typer.Option("--format", help="text, dot, mermaid or svg.")] = "text",
     out: Annotated[Path | None, typer.Option("--out", help="File to write.", show_default="print")] = None,
-) -> None:
+) -> output.Value:
     """Draw a meta graph."""
     from diffmg.viz import draw_all
 
-    drawing = draw_all(_find(what), form)
+    metagraphs = _find(what)
+    drawing = draw_all(metagraphs, form)
+    value = {"metagraphs": metagraphs, "format": form, "drawing": drawing, "written": out}
     if out is None:
-        typer.echo(drawing)
-    else:
-        write_text(out, drawing + "\n")
-        say(f"written to {out}")
+        output.emit(drawing)
+        return value
+    write_text(out, drawing + "\n")
+    say(f"written to {out}")
+    return value | {"drawing": None}
 
 
-def report(run: common.RunPath) -> None:
+def report(run: common.RunPath) -> output.Value:
     """Write the report of a run anew, from the files in its folder."""
     from diffmg.viz import write_report
 
-    say(f"written to {write_report(run)}")
+    written = write_report(run)
+    say(f"written to {written}")
+    return {"written": written}
 
 
 def _find(what: str) -> tuple[MetaGraph, ...]:

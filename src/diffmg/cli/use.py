@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import console, say
 from diffmg.core import DiffmgError, Source
 from diffmg.core.files import write_text
@@ -27,15 +27,17 @@ AT = "With a task of predictions: predict every entity at this moment, from what
 At = Annotated[str | None, common.option("--at", metavar="TIME", help=AT)]
 
 
-def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> None:
+def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> output.Value:
     """Score the model of a run on the test part again."""
     table = Table("score", "test", title="kept model", title_justify="left")
     scores = _load(run, data, data_root).scores("test")
     for name, value in scores.items():
         table.add_row(name, shown(value))
     console.print(table)
-    for line in warning_on({"test": scores}):
+    warnings = list(warning_on({"test": scores}))
+    for line in warnings:
         say(line, common.errors)
+    return {"scores": {"test": scores}, "warnings": warnings}
 
 
 def predict(
@@ -45,16 +47,15 @@ def predict(
     at: At = None,
     data: Data = None,
     data_root: common.DataRoot = None,
-) -> None:
+) -> output.Value:
     """Predict every node of the target type: its class, with probabilities, or its numbers."""
     from diffmg.runs.model import Model
 
     if at is None and (data is None or Model.load(run).recipe.description is None):
         model = _load(run, data, data_root, verb="predict")
-        _write(out, model.answers(_as_ids(node, model)))
-        return
+        return _write(out, model.answers(_as_ids(node, model)))
     model, wanted = _load(run, None, data_root, verb="predict").on_newer(data, at=at)
-    _write(out, model.answers(wanted if node is None else _as_ids(node, model)))
+    return _write(out, model.answers(wanted if node is None else _as_ids(node, model)))
 
 
 def recommend(
@@ -65,10 +66,10 @@ def recommend(
     out: OutFile = None,
     data: Data = None,
     data_root: common.DataRoot = None,
-) -> None:
+) -> output.Value:
     """Recommend the best items to each user."""
     model = _load(run, data, data_root, verb="recommend")
-    _write(out, model.answers(_as_ids(user, model), k=k, exclude_seen=exclude_seen))
+    return _write(out, model.answers(_as_ids(user, model), k=k, exclude_seen=exclude_seen))
 
 
 def _load(run: Path, data: str | None, data_root: Path | None, verb: str | None = None) -> Model:
@@ -106,9 +107,11 @@ def _as_ids(texts: list[str] | None, model: Model) -> Any:
         return np.asarray(texts)
 
 
-def _write(out: Path | None, answers: Answers) -> None:
+def _write(out: Path | None, answers: Answers) -> output.Value:
+    """Print or write the answers; for `--json` their rows, or how many were written where."""
     if out is None:
-        typer.echo(answers.to_csv(), nl=False)
-    else:
-        write_text(out, answers.to_csv())
-        say(f"written to {out}")
+        output.emit(answers.to_csv())
+        return {"rows": [dict(zip(answers.columns, row, strict=True)) for row in answers.rows()]}
+    write_text(out, answers.to_csv())
+    say(f"written to {out}")
+    return {"written": out, "count": len(answers)}
