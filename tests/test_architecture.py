@@ -13,7 +13,7 @@ import diffmg
 ROOT = Path(diffmg.__file__).parent
 LAYERS = (
     "core", "graph", "tasks", "engine", "nn", "training", "methods", "race", "tables", "datasets", "leaks", "runs",
-    "viz", "estimators", "testing", "cli",
+    "viz", "watching", "by_id", "estimators", "testing", "cli",
 )  # fmt: skip
 """Each may import from itself and from those before it."""
 ROOT_MODULES = 6

@@ -52,6 +52,8 @@ def commands(classified: Path, recommended: Path, tmp_path: Path, monkeypatch) -
         if name == "ask":
             words = ["--predict", "count(orders)", "--of", "customers", "--within", "10d", "--out", "asked.csv"]
             return [write_shop(tmp_path / "timed.db", 0, customers=12, orders=120), *words]
+        if name == "describe":
+            return [make_sqlite(tmp_path / "shop.db"), "--target", "customers.churned"]
         return {
             "demo": ["--data", "academic:120"],
             "fit": ["academic:120", "--out", "run", *QUICK],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from diffmg.cli.describe import show_description
 from diffmg.cli.timed import show_edges
 from diffmg.core import DiffmgError, Engine, Method, Plan, Source, read_metagraphs
 from diffmg.core.perfect import perfect_scores
+from diffmg.viz.progress import spinning
 
 if TYPE_CHECKING:
     from diffmg.race.executor import Executor
@@ -123,13 +124,11 @@ def fit_in_new_folder(
 
 def executor_of(plan: Plan, on: str) -> AbstractContextManager[Executor | None]:
     """Where the candidates of a race are trained; a cluster is joined before anything is written."""
-    if on == "here":
-        return nullcontext()
-    if plan.budget is None:
-        raise DiffmgError(f"--on is for a race, which has a --budget, but got --on {on!r} without; leave it out")
-    from diffmg.race.on_ray import OnRay
+    from diffmg.runs.places import cluster_of
 
-    return OnRay(None if on == "ray" else on)
+    if on != "here" and plan.budget is None:
+        raise DiffmgError(f"--on is for a race, which has a --budget, but got --on {on!r} without; leave it out")
+    return cluster_of(plan, None if on == "here" else on)
 
 
 def open_data(plan: Plan, data_root: Path | None) -> Problem:
@@ -140,7 +139,8 @@ def open_data(plan: Plan, data_root: Path | None) -> Problem:
     description = describe(plan.source) if plan.source.is_described else None
     if description is not None and plan.source.is_database:
         show_description(description)
-    problem = guarded(open_problem(plan.source, root=data_root))
+    with spinning(common.errors):
+        problem = guarded(open_problem(plan.source, root=data_root))
     for note in problem.graph.notes:
         say(note, common.errors)
     if description is not None:
@@ -150,13 +150,14 @@ def open_data(plan: Plan, data_root: Path | None) -> Problem:
 
 def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor | None = None) -> output.Value:
     """Run a plan in a folder, print the results, and return them."""
-    from diffmg.runs.runner import run
+    from diffmg.runs.runner import phases_of, run
     from diffmg.viz import draw_all, write_report
     from diffmg.viz.evidence import words_of
 
     try:
-        watch = common.ProgressWatch(problem.task.metric, problem.task.sign)
-        done, _ = run(plan, problem, folder, watch, executor)
+        watch = common.ProgressWatch(problem.task.metric, problem.task.sign, phases_of(plan))
+        with watch.listening():
+            done, _ = run(plan, problem, folder, watch, executor)
     except KeyboardInterrupt:
         say(f"stopped; go on with: diffmg resume {folder.path}", common.errors)
         raise

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from diffmg.core import Method, MetaGraph, Plan, derive_seed
+from diffmg.core import MetaGraph, Method, Plan, derive_seed
 from diffmg.core.candidate import Candidate
 from diffmg.race.trial import FAILURES, Trial, start
 from diffmg.runs.runner import place
