@@ -69,7 +69,5 @@ def _as_watch(callback: Callback) -> Watch:
     if all(callable(getattr(callback, name, None)) for name in ("begin", "epoch", "end")):
         return callback  # type: ignore[return-value]  # checked
     if not callable(callback):
-        raise DiffmgError(
-            f"a callback is a function of phase and epoch, or a watch, but got {callback!r}"
-        )
+        raise DiffmgError(f"a callback is a function of phase and epoch, or a watch, but got {callback!r}")
     return Calling(callback)
