@@ -13,7 +13,7 @@ import diffmg
 ROOT = Path(diffmg.__file__).parent
 LAYERS = (
     "core", "graph", "tasks", "engine", "nn", "training", "methods", "explain", "race", "tables", "datasets", "leaks",
-    "runs", "viz", "estimators", "testing", "cli",
+    "runs", "viz", "watching", "by_id", "estimators", "testing", "cli",
 )  # fmt: skip
 """Each may import from itself and from those before it."""
 ROOT_MODULES = 6
@@ -109,7 +109,7 @@ def test_nothing_depends_on_the_kit() -> None:
 
 def test_few_places_know_the_kind_of_device() -> None:
     named = {m for m, tree in TREES.items() if "cuda" in ast.unparse(tree)}
-    assert named <= {"diffmg.engine.device", "diffmg.engine.replay", "diffmg.cli.common"}
+    assert named <= {"diffmg.engine.device", "diffmg.engine.replay", "diffmg.cli.common", "diffmg.cli.completion"}
 
 
 def test_importing_the_package_its_values_and_its_pictures_loads_no_torch() -> None:

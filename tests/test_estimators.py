@@ -104,7 +104,8 @@ def advising() -> MetaGraphRecommender:
 @pytest.mark.parametrize("kind", [MetaGraphClassifier, MetaGraphRecommender])
 def test_an_estimator_can_be_cloned(kind: type[MetaGraphClassifier | MetaGraphRecommender]) -> None:
     given = {"method": DiffMG(depth=2), "settings": QUICK, "repeats": 2, "seed": 7, "device": "cpu"}
-    given |= {"budget": "60s", "single": True, "refit": "val", "beside": ["gcn"]}
+    given |= {"budget": "60s", "single": True, "refit": "val", "options": None, "engine": {"columns": 4}, "batch": 2}
+    given |= {"beside": ["gcn"], "cluster": "ray", "verbose": True, "callbacks": [print]}
     estimator = kind(**given)
     assert estimator.get_params() == given
     assert clone(estimator).get_params() == given

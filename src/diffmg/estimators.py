@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,8 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from diffmg.core import DiffmgError, MetaGraph, Method, Run, Settings, Task, read_run
+from diffmg.by_id import ClassifierById, RegressorById
+from diffmg.core import DiffmgError, Engine, MetaGraph, Method, Plan, Run, Settings, Task, read_run
 from diffmg.core.perfect import perfect_scores
 from diffmg.core.plan import Refit
 from diffmg.graph.network import HeteroGraph
@@ -20,6 +22,8 @@ from diffmg.runs.folder import RunFolder
 from diffmg.runs.guard import guarded
 from diffmg.runs.in_memory import InMemory
 from diffmg.runs.model import Model
+from diffmg.runs.places import cluster_of
+from diffmg.runs.replacing import replacing
 from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
 from diffmg.runs.vectors import Vectors
@@ -31,6 +35,7 @@ from diffmg.tasks.recommendation import Recommendation
 from diffmg.tasks.regression import NodeRegression
 from diffmg.training.job import Epoch, Watch
 from diffmg.viz import write_report
+from diffmg.watching import Callback, watching
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -54,6 +59,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         method: Method | str | None = None,
+        options: Mapping[str, Any] | None = None,
         settings: Settings | Mapping[str, Any] | None = None,
         budget: str | int | None = None,
         single: bool = False,
@@ -62,14 +68,23 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         beside: Sequence[str] | str = (),
         seed: int = 0,
         device: str = "auto",
+        engine: Engine | Mapping[str, Any] | None = None,
+        batch: int | None = None,
+        cluster: str | None = None,
+        verbose: bool = False,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
-        """`method` by name or as an object, such as `DiffMG(epsilon=0.3)`; `settings` override defaults.
+        """`method` by name, with its `options`, or as an object, such as `DiffMG(epsilon=0.3)`.
 
-        `budget`: seconds ("60s") or trainings (300) of a race; two minutes for the default method, `auto`.
-        `beside`: methods to train once for comparison, or "usual" for two cheap ones; none here, since an estimator is
-        often fitted many times over.
+        `settings` are complete, or override defaults by name. `budget`: seconds ("60s") or trainings (300) of a race;
+        two minutes for the default method, `auto`. `engine`, `batch`: those of the command line. `cluster`: "ray", or
+        the address of a Ray cluster, to train a race there. `verbose` shows progress on stderr; `callbacks` are
+        watches, or functions that are called after every epoch with the name of the phase and the `Epoch`. `beside`:
+        methods to train once for comparison, or "usual" for two cheap ones; none here, since an estimator is often
+        fitted many times over.
         """
         self.method = method
+        self.options = options
         self.settings = settings
         self.budget = budget
         self.single = single
@@ -78,6 +93,20 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.beside = beside
         self.seed = seed
         self.device = device
+        self.engine = engine
+        self.batch = batch
+        self.cluster = cluster
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `options__NAME` and `settings__NAME` set one option or setting and keep the others."""
+        for name in [name for name in params if name.startswith(("options__", "settings__"))]:
+            own, _, part = name.partition("__")
+            known = params.get(own, getattr(self, own)) or {}
+            params[own] = _with_part(known, part, params.pop(name))
+        super().set_params(**params)
+        return self
 
     def fit(self, data: Problem | HeteroGraph, task: Task | None = None, *, watch: Watch | None = None) -> Self:
         """Fit and keep the best by validation; takes a problem, or a network and a task."""
@@ -85,11 +114,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         for note in problem.graph.notes:
             if note.startswith(PREFIX):
                 warnings.warn(note, LeakWarning, stacklevel=2)
-        names = ("budget", "single", "refit", "repeats", "beside", "seed", "device")
-        options = {name: getattr(self, name) for name in names}
-        plan = make_plan(problem.source, self.method, None, self.settings, **options)
-        kept = InMemory()
-        return self._set_results(*run(plan, problem, kept, watch), kept)
+        plan, kept = self._plan(problem), InMemory()
+        watches = watching(self.callbacks, problem.task, plan, verbose=self.verbose, more=watch)
+        with cluster_of(plan, self.cluster) as executor, watches as both:
+            return self._set_results(*run(plan, problem, kept, both, executor), kept)
+
+    def _plan(self, problem: Problem) -> Plan:
+        names = ("budget", "batch", "single", "refit", "repeats", "beside", "seed", "device")
+        engine = self.engine if isinstance(self.engine, Engine) else Engine().changed(self.engine or {})
+        given = {name: getattr(self, name) for name in names}
+        return make_plan(problem.source, self.method, self.options, self.settings, engine=engine, **given)
 
     def score(self) -> float:
         """The task's metric on the test part."""
@@ -117,14 +151,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """The most similar nodes of the same type, as in `Model.similar`, in a data frame like `predictions`."""
         return self._model().similar(ids, k, node_type=node_type).to_frame()
 
-    def save(self, path: Path | str) -> None:
-        """Write a run folder, the same as `diffmg fit` writes."""
-        model = self._model()
-        folder = RunFolder.create(Path(path))
-        for phase, record in self.history_:
-            folder.log(phase, record)
-        folder.write(self.run_, self.run_.metagraphs, model, single=self.single_, tried=self.tried_)
-        write_report(folder.path)
+    def save(self, path: Path | str, *, overwrite: bool = False) -> None:
+        """Write a run folder, the same as `diffmg fit` writes; `overwrite` replaces an earlier run."""
+        model, path = self._model(), Path(path)
+        with replacing(path) if overwrite else nullcontext():
+            folder = RunFolder.create(path)
+            for phase, record in self.history_:
+                folder.log(phase, record)
+            folder.write(self.run_, self.run_.metagraphs, model, single=self.single_, tried=self.tried_)
+            write_report(folder.path)
 
     @classmethod
     def load(cls, path: Path | str, data: Problem | HeteroGraph | None = None, task: Task | None = None) -> Self:
@@ -133,7 +168,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         saved, problem = read_run(path), None if data is None else cls._problem(data, task)
         model, plan = Model.load(path, problem), saved.plan
         cls._check(model.task)
-        names = ("settings", "single", "refit", "repeats", "beside", "seed", "device")
+        names = ("settings", "single", "refit", "repeats", "beside", "seed", "device", "engine", "batch")
         own: dict[str, Any] = {name: getattr(plan, name) for name in names} | {"budget": saved.spent or plan.budget}
         return cls(method=plan.method.make(), **own)._set_results(saved, model, InMemory.read(path, saved, problem))
 
@@ -168,10 +203,19 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self.model_
 
 
+def _with_part(known: Settings | Mapping[str, Any], name: str, value: Any) -> Settings | dict[str, Any]:
+    """Options or settings with one of them changed."""
+    return known.changed({name: value}) if isinstance(known, Settings) else {**known, name: value}
+
+
 class MetaGraphClassifier(Estimator):
     """Labels the nodes of one type."""
 
     _kind = "classification"
+
+    def on(self, problem: Problem) -> ClassifierById:
+        """The classifier on one network, for scikit-learn's tools: ids as X and labels as y."""
+        return ClassifierById(self, self._problem(problem, None))
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -206,6 +250,10 @@ class NodeRegressor(Estimator):
     """Predicts numbers of the nodes of one type."""
 
     _kind = "regression"
+
+    def on(self, problem: Problem) -> RegressorById:
+        """The regressor on one network, for scikit-learn's tools: ids as X and numbers as y."""
+        return RegressorById(self, self._problem(problem, None))
 
     def predict(self, ids: ArrayLike | None = None) -> NDArray[np.float64]:
         """The number of each node (all nodes of the target type, or those with these ids), in the user's units.

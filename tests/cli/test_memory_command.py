@@ -40,7 +40,7 @@ def a_gigabyte(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def planned(*arguments: object) -> Answer:
-    answer = diffmg("plan", *arguments, "--device", "cpu")
+    answer = diffmg("plan", *arguments, "--device", "cpu", "--probe", 0)
     assert answer.code == 0, answer.err
     return answer
 
@@ -70,7 +70,7 @@ def test_a_plan_says_what_a_search_and_a_training_take() -> None:
     edges = sum(a.nnz for a in load_dataset("academic:2000").graph.adjacency.values())
     assert f"2000 nodes, {edges} edges, d = 64, K = 4" in answer.out
     assert re.search(r"^cpu, \d+ threads: 1\.0 GB free$", answer.out, re.MULTILINE)
-    assert answer.out.endswith("search: fits, all columns at once\ntraining: fits, all columns at once\n")
+    assert "search: fits, all columns at once\ntraining: fits, all columns at once\n" in answer.out
 
 
 def test_switches_and_settings_are_counted_in() -> None:
@@ -112,7 +112,7 @@ def test_a_race_takes_what_its_largest_candidate_takes() -> None:
         name: [in_words(size)] for name, size in {**most.parts, "together, about": most.total}.items()
     }
     assert "d = 128, K = 6" in answer.out
-    assert answer.out.endswith("GB free\nlargest candidate: fits, all columns at once\n")
+    assert "GB free\nlargest candidate: fits, all columns at once\n" in answer.out
 
 
 def test_a_setting_that_was_given_is_not_varied_by_a_race() -> None:
@@ -128,6 +128,26 @@ def test_memory_is_estimated_for_meta_graphs_only() -> None:
     assert "memory is estimated for methods with a meta graph, but got 'gcn'" in refused(
         "plan", "academic:120", "--method", "gcn"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-s", "max_epochs=7"], r"the budget of 120 s is worth \d+ such trainings, or more"),
+        (["--budget", 9, "-s", "max_epochs=7"], r"in all: at most about [\d.]+ s, trainings: 9"),
+        ([*DIFFMG, "-o", "epochs=6", "-o", "search_seeds=2", "-s", "max_epochs=7"], r"a search: about .* 6 epochs"),
+    ],
+    ids=["seconds", "trainings", "search"],
+)
+def test_a_plan_says_how_long_it_takes(arguments: list[object], words: str) -> None:
+    answer = diffmg("plan", "academic:120", *arguments, "--device", "cpu", "--probe", 2)
+    assert answer.code == 0, answer.err
+    assert re.search(words, answer.out), answer.out
+    assert re.search(r"a training: at most about [\d.]+ s, 7 epochs of [\d.]+ ms", answer.out), answer.out
+
+
+def test_without_a_probe_nothing_is_said_of_seconds() -> None:
+    assert "epochs of" not in planned("academic:120").out
 
 
 def test_what_is_free_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

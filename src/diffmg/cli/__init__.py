@@ -6,7 +6,22 @@ from typing import Annotated
 import typer
 
 from diffmg import __version__
-from diffmg.cli import ask, datasets, demo, describe, explain, export, fit, listing, memory, resume, show, use, vectors
+from diffmg.cli import (
+    ask,
+    datasets,
+    demo,
+    describe,
+    explain,
+    export,
+    fit,
+    listing,
+    memory,
+    output,
+    resume,
+    show,
+    use,
+    vectors,
+)  # fmt: skip
 from diffmg.cli.common import errors, say
 from diffmg.core import DiffmgError, MissingDataError
 
@@ -17,7 +32,6 @@ app = typer.Typer(
     help="Learning on heterogeneous networks without hand-made meta paths.",
     epilog="Exit codes: 0 done, 1 a fault of the program, 2 bad input, 3 missing data, 130 interrupted.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 for command in (
@@ -30,12 +44,12 @@ for command in (
     memory.plan,
     export.export,
 ):
-    app.command()(command)
+    app.command()(output.command(command))
 for query in (use.score, use.predict, use.recommend, vectors.embed, vectors.similar, explain.explain):
-    app.command()(query)
+    app.command()(output.command(query))
 for look in (show.show, show.report, datasets.datasets):
-    app.command()(look)
-app.command("list")(listing.list_all)
+    app.command()(output.command(look))
+app.command("list")(output.command(listing.list_all))
 
 
 def _show_version(wanted: bool) -> None:
@@ -46,17 +60,21 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def about(
-    version: Annotated[
+    ctx: typer.Context,
+    version: Annotated[  # noqa: ARG001  # printed by its callback
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version and stop.")
     ] = False,
+    as_json: output.AsJson = False,
+    quiet: output.NoWords = False,
 ) -> None:
     """Learning on heterogeneous networks without hand-made meta paths."""
+    ctx.obj = output.Wanted(as_json, quiet)
 
 
 def main() -> None:
     """Run the command line; expected failures print one message and set a meaningful exit code."""
     try:
-        app()
+        app(prog_name="diffmg")
     except MissingDataError as error:
         say(f"error: {error}", errors)
         sys.exit(3)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import console, say
 from diffmg.core import DiffmgError
 
@@ -41,6 +41,9 @@ Times = Annotated[
     list[str] | None, common.option("--time", metavar="TABLE.COLUMN", help=TIME, show_default="recognised")
 ]
 
+OVERWRITE = "Write over a table that is there."
+Overwrite = Annotated[bool, typer.Option("--overwrite", help=OVERWRITE, show_default="no")]
+
 
 def ask(
     data: Annotated[str, typer.Argument(metavar="DATABASE", help="A database.")],
@@ -55,7 +58,8 @@ def ask(
     everyone: Everyone = False,
     time: Times = None,
     static: Static = None,
-) -> None:
+    overwrite: Overwrite = False,
+) -> output.Value:
     """Ask what will be: write a table of predictions (entity, moment, label, split) for `fit --task`."""
     from diffmg.core import Source
     from diffmg.tables.answering import Ask
@@ -63,15 +67,17 @@ def ask(
 
     if not Source(data).is_database:
         raise DiffmgError(f"a question is asked of a database, but got {data!r}; give a file of SQLite or DuckDB")
-    write = _writer(out)
+    write = _writer(out, overwrite=overwrite)
     found = answered(
         data, Ask(predict, of, within, every, since, until, held, everyone, tuple(time or ()), tuple(static or ()))
     )
     write(found.table)
     for note in found.notes:
         say(note)
-    console.print(_summary(found.table))
-    say(f"written to {out}; fit it with:\n{fit_command(data, out, found, static or ())}")
+    parts, fit = _parts(found.table), fit_command(data, out, found, static or ())
+    console.print(_summary(parts))
+    say(f"written to {out}; fit it with:\n{fit}")
+    return {"written": out, "notes": found.notes, "parts": parts, "fit": fit}
 
 
 def fit_command(data: str, out: Path, asked: Asked, static: Sequence[str]) -> str:
@@ -83,7 +89,7 @@ def fit_command(data: str, out: Path, asked: Asked, static: Sequence[str]) -> st
     return shlex.join(["diffmg", "fit", data, "--task", str(out), "--label", label, *by])
 
 
-def _writer(out: Path) -> Callable[[pa.Table], None]:
+def _writer(out: Path, *, overwrite: bool) -> Callable[[pa.Table], None]:
     """Writes a table by the ending of its name; a file that is there may have been edited, so it is kept."""
     import pyarrow.csv as csv
     import pyarrow.parquet as parquet
@@ -93,20 +99,30 @@ def _writer(out: Path) -> Callable[[pa.Table], None]:
     kinds = {".csv": csv.write_csv, ".parquet": parquet.write_table}
     if out.suffix not in kinds:
         raise DiffmgError(f"a table of predictions is written as .csv or .parquet, but got {str(out)!r}")
-    if out.exists():
-        raise DiffmgError(f"a table of predictions is a new file, but got {str(out)!r}, which exists already")
+    if out.exists() and not overwrite:
+        raise DiffmgError(
+            f"a table of predictions is a new file, but got {str(out)!r}, which exists already; "
+            "choose another name, or replace it with --overwrite"
+        )
     return lambda table: write_atomically(out, lambda path: kinds[out.suffix](table, path))
 
 
-def _summary(table: pa.Table) -> Table:
+def _parts(table: pa.Table) -> dict[str, dict[str, Any]]:
     """Rows, entities and the mean label of each part."""
     import pyarrow.compute as pc
 
     entity, _, label, split = table.column_names
-    shown = Table("part", "predictions", "entities", "mean label", title="predictions", title_justify="left")
+    found = {}
     for part in ("train", "val", "test"):
         rows = table.filter(pc.equal(table.column(split), part))
-        mean = pc.mean(rows.column(label)).as_py()
-        who = len(pc.unique(rows.column(entity)))
-        shown.add_row(part, str(rows.num_rows), str(who), "-" if mean is None else f"{mean:.4g}")
+        who, mean = len(pc.unique(rows.column(entity))), pc.mean(rows.column(label)).as_py()
+        found[part] = {"predictions": rows.num_rows, "entities": who, "mean label": mean}
+    return found
+
+
+def _summary(parts: Mapping[str, Mapping[str, Any]]) -> Table:
+    shown = Table("part", "predictions", "entities", "mean label", title="predictions", title_justify="left")
+    for part, of in parts.items():
+        mean = of["mean label"]
+        shown.add_row(part, str(of["predictions"]), str(of["entities"]), "-" if mean is None else f"{mean:.4g}")
     return shown

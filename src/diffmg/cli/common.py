@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from diffmg.cli import completion
 from diffmg.core import DiffmgError, Predictions, Run, Source
 from diffmg.core.options import check_names
 from diffmg.core.run import shown
-
-if TYPE_CHECKING:
-    from diffmg.training.job import Epoch, Job
+from diffmg.viz import progress
 
 console = Console()
 errors = Console(stderr=True)
@@ -29,7 +26,7 @@ SWITCHES = "Switch of the engine (fused, capture, storage, columns); may be repe
 PAIR = "KEY=VALUE"
 option = partial(typer.Option, show_default="none")
 """An optional command-line option."""
-Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
+Name = Annotated[str, typer.Argument(metavar="DATA", help=DATA, autocompletion=completion.data_sets)]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 TARGET = "What to predict from a database; several columns with commas between them."
 Target = Annotated[str | None, option("--target", metavar="TABLE.COLUMN", help=TARGET)]
@@ -44,11 +41,18 @@ OnUnknown = Annotated[str | None, option("--on-unknown", help="Unknown ids: erro
 DataRoot = Annotated[Path | None, option("--data-root", help="Where files lie; else DIFFMG_DATA, then a cache.")]
 DataSeed = Annotated[int, typer.Option("--data-seed", help="Seed that draws made data.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of searches and trainings.")]
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda, or auto for a GPU where there is one.")]
-MethodName = Annotated[str | None, option("--method", "-m", help="See `diffmg list`.", show_default="auto")]
+DEVICE = "cpu, cuda, or auto for a GPU where there is one."
+Device = Annotated[str, typer.Option("--device", help=DEVICE, autocompletion=completion.devices)]
+METHOD = "See `diffmg list`."
+MethodName = Annotated[
+    str | None, option("--method", "-m", help=METHOD, show_default="auto", autocompletion=completion.methods)
+]
 Spend = Annotated[str | None, option("--budget", help="60s, 5m, or 300 trainings.", show_default="120s for auto")]
 Options = Annotated[list[str] | None, option("--option", "-o", metavar=PAIR, help="Option of the method; repeatable.")]
-Settings = Annotated[list[str] | None, option("--set", "-s", metavar=PAIR, help="Training setting; may be repeated.")]
+SETTING = "Training setting; may be repeated."
+Settings = Annotated[
+    list[str] | None, option("--set", "-s", metavar=PAIR, help=SETTING, autocompletion=completion.settings)
+]
 Switches = Annotated[list[str] | None, option("--engine", metavar=PAIR, help=SWITCHES, show_default="fastest")]
 Depth = Annotated[int | None, option("--depth", help="K, the states of a meta graph: -o depth=K.", show_default="4")]
 SearchSeeds = Annotated[int | None, option("--search-seeds", help="Searches: -o search_seeds=N.", show_default="3")]
@@ -112,44 +116,11 @@ def method_options(option: list[str] | None, **short: int | None) -> dict[str, A
     return {name: value for name, value in short.items() if value is not None} | parse_pairs(option)
 
 
-class ProgressWatch:
-    """Shows each job as a progress bar with its best score so far and the time left."""
+class ProgressWatch(progress.ProgressWatch):
+    """Progress on stderr."""
 
-    def __init__(self, metric: str, sign: int = 1) -> None:
-        """`sign`: 1 if higher is better."""
-        self.metric, self.sign = metric, sign
-
-    def begin(self, phase: str, job: Job) -> None:
-        """A job starts or resumes."""
-        self.job, self.best = job, math.nan
-        self.progress = Progress(
-            TextColumn("{task.description:<10}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[text]}"),
-            console=errors,
-        )
-        self.progress.start()
-        self.bar = self.progress.add_task(phase, total=job.total, completed=job.epoch, text="")
-
-    def epoch(self, record: Epoch) -> None:
-        """An epoch ends."""
-        self.best = max(self.best, record.val_score) if self.sign > 0 else min(self.best, record.val_score)
-        self.best = record.val_score if math.isnan(self.best) else self.best
-        words = [f"best validation {self.metric} {shown(self.best)}"]
-        if math.isfinite(record.train_loss):
-            words.insert(0, f"loss {record.train_loss:.4f}")
-        left = self.job.seconds_left()
-        if left is not None:
-            words.append(f"about {left:.0f} s left")
-        self.progress.update(self.bar, completed=record.epoch, total=self.job.total, text="  ".join(words))
-
-    def end(self) -> None:
-        """A job ends; after early stopping the bar is filled."""
-        if self.job.done:
-            self.progress.update(self.bar, total=max(1, self.job.epoch), completed=max(1, self.job.epoch))
-        self.progress.stop()
+    def __init__(self, metric: str, sign: int = 1, phases: Sequence[str] = ()) -> None:
+        super().__init__(metric, sign, errors, phases)
 
 
 def score_table(run: Run) -> Table:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from diffmg.cli import common
+from diffmg.cli import common, completion, output
 from diffmg.cli.common import console, say
 from diffmg.core import MissingDataError
 
@@ -15,17 +16,16 @@ if TYPE_CHECKING:
     from diffmg.datasets import Card
     from diffmg.tasks.problem import Problem
 
+OneName = typer.Argument(metavar="[NAME]", help="Its card.", show_default="all", autocompletion=completion.data_sets)
 
-def datasets(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Its card.", show_default="all")] = None,
-    data_root: common.DataRoot = None,
-) -> None:
+
+def datasets(name: Annotated[str | None, OneName] = None, data_root: common.DataRoot = None) -> output.Value:
     """List the data sets, or show the card of one, with the counts of its files where they are there."""
     from diffmg.datasets import DATASETS, load_dataset, parse_name
 
     if name is None:
         console.print(listing())
-        return
+        return {"datasets": {known: kind.summary for known, kind in DATASETS.items()}}
     plain = parse_name(name).name
     dataset = DATASETS.get(plain)(plain)
     card = dataset.card()
@@ -33,13 +33,20 @@ def datasets(
     problem: Problem | None = None
     try:
         problem = load_dataset(name, root=data_root)
-        last = f"task: {problem.task.describe()}"
+        here: dict[str, Any] = {"task": problem.task.describe()}
     except MissingDataError as error:
-        last = f"files: {error}"
+        here = {"files": str(error)}
     _show_facts(card)
     _show_counts(card, problem)
-    for line in (*(f"beware: {trap}" for trap in card.traps), last):
+    for line in (*(f"beware: {trap}" for trap in card.traps), *(f"{what}: {words}" for what, words in here.items())):
         say(line)
+    return {"name": name, "summary": dataset.summary, "card": _card_values(card), **here}
+
+
+def _card_values(card: Card) -> dict[str, Any]:
+    """The card with the edges of each relation under its names."""
+    values = {field.name: getattr(card, field.name) for field in fields(card)}
+    return values | {"edges": {f"{r.source} {r.name} {r.target}": count for r, count in card.edges.items()}}
 
 
 def listing() -> Table:

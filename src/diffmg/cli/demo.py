@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import console, say
 from diffmg.core import Method, Run
 from diffmg.core.perfect import perfect_scores
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RANDOM_DRAWS = 10
 BUDGET = "25s"
+OVERWRITE = "Replace the run in this folder; else the next free name is taken."
 
 
 def demo(
@@ -26,7 +27,8 @@ def demo(
     name: Annotated[str, typer.Option("--data", help="A made data set: academic or shop.")] = "academic",
     seed: common.Seed = 0,
     device: common.Device = "auto",
-) -> None:
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE, show_default="no")] = False,
+) -> output.Value:
     """Search, train and score on a built-in network, beside a random meta graph and features alone."""
     import torch
 
@@ -34,6 +36,7 @@ def demo(
     from diffmg.methods.search.features import FeaturesOnly
     from diffmg.methods.search.random import RandomMetaGraph
     from diffmg.runs.folder import RunFolder
+    from diffmg.runs.replacing import replacing
     from diffmg.runs.runner import run
     from diffmg.runs.sources import make_plan
     from diffmg.viz import draw_all, write_report
@@ -41,10 +44,13 @@ def demo(
     torch.set_num_threads(1)  # on a network this small, threads cost more than they save, especially on busy cores
     problem = load_dataset(name)
     say(f"{name}: {DATASETS.get(parse_name(name)[0]).summary}")
-    folder = RunFolder.create(_free(out))
     watch = common.ProgressWatch(problem.task.metric)
-    done, _ = run(make_plan(problem.source, seed=seed, device=device, budget=BUDGET), problem, folder, watch)
-    write_report(folder.path)
+    plan = make_plan(problem.source, seed=seed, device=device, budget=BUDGET)
+    place = out if overwrite else _free(out)
+    with replacing(place, tell=lambda words: say(words, common.errors)):
+        folder = RunFolder.create(place)
+        done, _ = run(plan, problem, folder, watch)
+        write_report(folder.path)
     randoms = [_rival(problem, RandomMetaGraph(search_seeds=1), seed + i, device) for i in range(RANDOM_DRAWS)]
     features = _rival(problem, FeaturesOnly(), seed, device)
     say(draw_all(done.metagraphs, "text", importances=getattr(done, "importances", ())))
@@ -52,6 +58,8 @@ def demo(
     for line in perfect_scores(done):
         say(line, common.errors)
     say(f"run folder: {folder.path} (open report.html there)")
+    beside = {"random meta graph": [r.mean("test") for r in randoms], "features only": features.mean("test")}
+    return {"folder": folder.path, "beside": beside, **done.to_dict()}
 
 
 def _rival(problem: Problem, method: Method, seed: int, device: str) -> Run:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import console, say
 from diffmg.cli.timed import show_windows, times_of
 
@@ -28,10 +28,11 @@ def describe(
     by: common.By = None,
     as_of: common.AsOf = None,
     out: Annotated[Path | None, common.option("--out", help="TOML file to write, to be edited.")] = None,
-) -> None:
+) -> output.Value:
     """Show which tables become node types and which keys become relations, and write it as a TOML file."""
     from diffmg.runs.sources import describe as make_description
     from diffmg.tables import write_description
+    from diffmg.tables.description import description_to_dict
 
     asked = common.predictions(task, by, label=label, metric=metric)
     description = make_description(common.source(data, target, as_of, None, predictions=asked))
@@ -40,6 +41,7 @@ def describe(
         folder = Path(data).parent if data.endswith(".toml") else Path()
         write_description(out, moved(description, folder, out.parent))
         say(f"written to {out}")
+    return {"description": description_to_dict(description), "notes": description.notes, "written": out}
 
 
 def moved(description: Description, folder: Path, out: Path) -> Description:

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import console, say
 from diffmg.cli.use import At, Data, load_model
 from diffmg.core import DiffmgError, read_run
@@ -42,15 +42,18 @@ def explain(
     at: At = None,
     data: Data = None,
     data_root: common.DataRoot = None,
-) -> None:
+) -> output.Value:
     """Explain answers by meta paths and source nodes; without --id, show what each meta path is worth."""
     if out is not None and out.suffix not in (".json", ".csv"):
         raise DiffmgError(f"an explanation is written to a .json or .csv file, but got {str(out)!r}")
     if node is None:
-        _overall(_importances(run, data, data_root), out)
-        return
+        importances = _importances(run, data, data_root)
+        _overall(importances, out)
+        return {"importances": importances, "written": out}
     model = _explainable(run, data, data_root, at)
-    _answers(model.explain(_ids(model, node, item), k), out)
+    explanations = model.explain(_ids(model, node, item), k)
+    _answers(explanations, out)
+    return {"explanations": explanations, "written": out}
 
 
 def _explainable(run: Path, data: str | None, data_root: Path | None, at: str | None) -> Model:

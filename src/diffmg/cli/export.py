@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import say
 
 
@@ -17,7 +17,7 @@ def export(
     on_unknown: common.OnUnknown = None,
     data_root: common.DataRoot = None,
     data_seed: common.DataSeed = 0,
-) -> None:
+) -> output.Value:
     """Write a network and its task as Parquet files with a description, to be read again by `fit`."""
     from diffmg.runs.sources import open_problem
     from diffmg.tables.export import export_tables
@@ -25,3 +25,4 @@ def export(
     source = common.source(name, target, as_of, on_unknown, data_seed)
     written = export_tables(open_problem(source, root=data_root), folder)
     say(f"written to {written}")
+    return {"written": written}

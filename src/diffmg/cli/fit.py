@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import console, say
 from diffmg.cli.describe import show_description
 from diffmg.cli.timed import show_edges
 from diffmg.core import DiffmgError, Engine, Method, Plan, Source, read_metagraphs
 from diffmg.core.perfect import perfect_scores
 from diffmg.core.rivals import USUAL
+from diffmg.viz.progress import spinning
 
 if TYPE_CHECKING:
     from diffmg.race.executor import Executor
@@ -35,6 +36,8 @@ ON = "Where a race trains: here, ray (all cores of this machine), or HOST:PORT o
 On = Annotated[str, typer.Option("--on", help=ON)]
 BESIDE = "Simple methods to train and score beside it, such as gcn,popularity; or none. May be repeated."
 Beside = Annotated[list[str] | None, common.option("--beside", metavar="METHOD", help=BESIDE, show_default="two cheap")]
+OVERWRITE = "Replace an earlier run in the same folder; it is kept until the new one is done."
+Overwrite = Annotated[bool, typer.Option("--overwrite", help=OVERWRITE, show_default="no")]
 SaveEvery = Annotated[float, typer.Option("--save-every", help="Seconds between two saved states, for `resume`.")]
 
 
@@ -67,7 +70,8 @@ def fit(
     data_root: common.DataRoot = None,
     data_seed: common.DataSeed = 0,
     save_every: SaveEvery = 5.0,
-) -> None:
+    overwrite: Overwrite = False,
+) -> output.Value:
     """Fit: race candidates within a budget (or run one method), score what is chosen, and write a run folder."""
     from diffmg.runs.sources import make_plan
 
@@ -89,7 +93,7 @@ def fit(
         beside=common.names(beside) or [USUAL],
     )
     path = out or Path("runs") / f"{source.label}-{plan.method.name}-seed{seed}"
-    fit_in_new_folder(plan, path, data_root, save_every, on)
+    return fit_in_new_folder(plan, path, data_root, save_every, on, overwrite=overwrite)
 
 
 def _given(source: Source, metagraph: str | None, method: str | None) -> Method | None:
@@ -109,26 +113,27 @@ def _given(source: Source, metagraph: str | None, method: str | None) -> Method 
     return Given(published.metagraphs)
 
 
-def fit_in_new_folder(plan: Plan, out: Path, data_root: Path | None, save_every: float, on: str = "here") -> None:
-    """Run a plan in a new folder, created only after all checks have passed."""
+def fit_in_new_folder(
+    plan: Plan, out: Path, data_root: Path | None, save_every: float, on: str = "here", *, overwrite: bool = False
+) -> output.Value:
+    """Run a plan in a new folder, created (or emptied) only after all checks have passed."""
     from diffmg.runs.folder import RunFolder
+    from diffmg.runs.replacing import check_replaceable, replacing
     from diffmg.runs.runner import place
 
-    RunFolder.check_free(out)
+    (check_replaceable if overwrite else RunFolder.check_free)(out)
     plan, problem = place(plan, open_data(plan, data_root), plan.method.make())
-    with executor_of(plan, on) as executor:
-        execute(plan, problem, RunFolder.create(out, save_every), executor)
+    with executor_of(plan, on) as executor, replacing(out, tell=lambda words: say(words, common.errors)):
+        return execute(plan, problem, RunFolder.create(out, save_every), executor)
 
 
 def executor_of(plan: Plan, on: str) -> AbstractContextManager[Executor | None]:
     """Where the candidates of a race are trained; a cluster is joined before anything is written."""
-    if on == "here":
-        return nullcontext()
-    if plan.budget is None:
-        raise DiffmgError(f"--on is for a race, which has a --budget, but got --on {on!r} without; leave it out")
-    from diffmg.race.on_ray import OnRay
+    from diffmg.runs.places import cluster_of
 
-    return OnRay(None if on == "ray" else on)
+    if on != "here" and plan.budget is None:
+        raise DiffmgError(f"--on is for a race, which has a --budget, but got --on {on!r} without; leave it out")
+    return cluster_of(plan, None if on == "here" else on)
 
 
 def open_data(plan: Plan, data_root: Path | None) -> Problem:
@@ -139,7 +144,8 @@ def open_data(plan: Plan, data_root: Path | None) -> Problem:
     description = describe(plan.source) if plan.source.is_described else None
     if description is not None and plan.source.is_database:
         show_description(description)
-    problem = guarded(open_problem(plan.source, root=data_root))
+    with spinning(common.errors):
+        problem = guarded(open_problem(plan.source, root=data_root))
     for note in problem.graph.notes:
         say(note, common.errors)
     if description is not None:
@@ -147,16 +153,17 @@ def open_data(plan: Plan, data_root: Path | None) -> Problem:
     return problem
 
 
-def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor | None = None) -> None:
-    """Run a plan in a folder and print the results."""
-    from diffmg.runs.runner import run
+def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor | None = None) -> output.Value:
+    """Run a plan in a folder, print the results, and return them."""
+    from diffmg.runs.runner import phases_of, run
     from diffmg.viz import draw_all, write_report
     from diffmg.viz.beside import beside_words
     from diffmg.viz.evidence import words_of
 
     try:
-        watch = common.ProgressWatch(problem.task.metric, problem.task.sign)
-        done, _ = run(plan, problem, folder, watch, executor)
+        watch = common.ProgressWatch(problem.task.metric, problem.task.sign, phases_of(plan))
+        with watch.listening():
+            done, _ = run(plan, problem, folder, watch, executor)
     except KeyboardInterrupt:
         say(f"stopped; go on with: diffmg resume {folder.path}", common.errors)
         raise
@@ -169,3 +176,4 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor 
     for line in (*beside_words(done), *words_of(done)):
         say(line)
     say(f"run folder: {folder.path}")
+    return {"folder": folder.path, **done.to_dict()}

@@ -1,15 +1,17 @@
 """The command that lists everything registered."""
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from typing import Any
 
 from rich.table import Table
 
+from diffmg.cli import output
 from diffmg.cli.common import console
 from diffmg.cli.datasets import listing
 from diffmg.core import METHODS, TASKS, Settings
 
 
-def list_all() -> None:
+def list_all() -> output.Value:
     """List everything registered: methods with their options, tasks, data sets, column types, formats, settings."""
     from diffmg.tables.columns import COLUMN_TYPES
     from diffmg.viz import DRAWINGS
@@ -34,3 +36,27 @@ def list_all() -> None:
     for field in fields(Settings):
         settings.add_row(field.name, str(field.default))
     console.print(settings)
+    return _values() | {"column_types": COLUMN_TYPES.names(), "formats": DRAWINGS.names()}
+
+
+def _values() -> dict[str, Any]:
+    """What is listed, by name."""
+    from diffmg.datasets import DATASETS
+
+    return {
+        "methods": {
+            name: {"family": kind.family, "summary": kind.summary, "options": _defaults(kind)}
+            for name, kind in METHODS.items()
+        },
+        "tasks": {
+            name: {"summary": task.summary, "metrics": list(task.metrics), "estimator": task.estimator}
+            for name, task in TASKS.items()
+        },
+        "datasets": {name: kind.summary for name, kind in DATASETS.items()},
+        "settings": _defaults(Settings),
+    }
+
+
+def _defaults(kind: type) -> dict[str, Any]:
+    """The fields of a dataclass with their defaults; None where one must be given."""
+    return {f.name: None if f.default is MISSING else f.default for f in fields(kind)}

@@ -1,20 +1,25 @@
-"""The command that estimates the memory of a run."""
+"""The command that estimates the memory and the seconds of a run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.table import Table
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import console, say
-from diffmg.core import DiffmgError, Engine, Method, Settings
+from diffmg.core import DiffmgError, Engine, Method, Plan, Settings
 
 if TYPE_CHECKING:
     import torch
 
     from diffmg.engine.memory import Needs
     from diffmg.tasks.problem import Problem
+
+PROBE = "Epochs to run for the estimate of seconds; 0 for none."
+Epochs = Annotated[int, typer.Option("--probe", min=0, help=PROBE)]
 
 
 def plan(
@@ -30,17 +35,22 @@ def plan(
     on_unknown: common.OnUnknown = None,
     data_root: common.DataRoot = None,
     data_seed: common.DataSeed = 0,
-) -> None:
-    """Say how much memory a run would take, and whether it fits, without starting it.
+    budget: common.Spend = None,
+    epochs: Epochs = 3,
+) -> output.Value:
+    """Say how much memory and about how many seconds a run would take, and whether it fits, without starting it.
 
-    For a race: its largest candidate. For one method: its search and its training.
+    For a race: its largest candidate, and how many trainings its budget is worth. For one method: its search and its
+    training. Seconds are known from a few epochs that are really run.
     """
     from diffmg.engine.device import describe_device, free_bytes, resolve_device
     from diffmg.engine.memory import fit_engine_to_memory, in_words, needs
     from diffmg.runs.sources import make_plan, open_problem
 
     source = common.source(name, target, as_of, on_unknown, data_seed)
-    chosen = make_plan(source, method, common.method_options(option, depth=depth), common.parse_pairs(setting))
+    chosen = make_plan(
+        source, method, common.method_options(option, depth=depth), common.parse_pairs(setting), budget=budget
+    )
     made, place = chosen.method.make(), resolve_device(device)
     _check(made)
     problem = open_problem(source, root=data_root)
@@ -49,13 +59,27 @@ def plan(
     phases = _phases(made)
     estimates = {what: needs(problem, settings, made.depth, place, search=s) for what, s in phases.items()}
     _show(estimates, problem, settings, made.depth)
-    free = free_bytes(place)
+    free, columns = free_bytes(place), {}
     say(f"{describe_device(place)}: {'unknown' if free is None else in_words(free)} free")
     for what, search in phases.items():
         wanted = {"search": search, "training": not search}
-        columns = fit_engine_to_memory(problem, settings, made.depth, place, **wanted).columns
-        way = f"{columns} columns at a time, recomputed for the backward pass" if columns else "all columns at once"
+        few = columns[what] = fit_engine_to_memory(problem, settings, made.depth, place, **wanted).columns
+        way = f"{few} columns at a time, recomputed for the backward pass" if few else "all columns at once"
         say(f"{what}: fits, {way}")
+    memory = {what: {**e.parts, "total": e.total} for what, e in estimates.items()}
+    return {"memory": memory, "free": free, "columns": columns, "seconds": _seconds(chosen, problem, device, epochs)}
+
+
+def _seconds(plan: Plan, problem: Problem, device: str, epochs: int) -> dict[str, float]:
+    """What a few real epochs say about the time, in words and as values; nothing for no epochs."""
+    from diffmg.runs.probing import probe
+
+    if not epochs:
+        return {}
+    found = probe(replace(plan, device=device, engine=problem.graph.engine), problem, epochs)
+    for line in found.lines():
+        say(line)
+    return found.values()
 
 
 def _check(method: Method) -> None:

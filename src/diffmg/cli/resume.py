@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from diffmg.cli import common
-from diffmg.cli.fit import On, SaveEvery, execute, executor_of, fit_in_new_folder, open_data
+from diffmg.cli import common, output
+from diffmg.cli.fit import On, Overwrite, SaveEvery, execute, executor_of, fit_in_new_folder, open_data
 from diffmg.core import read_run
 
 
 def resume(
     run: common.RunPath, data_root: common.DataRoot = None, save_every: SaveEvery = 5.0, on: On = "here"
-) -> None:
+) -> output.Value:
     """Go on with a run that was stopped; its result is the same as if it had not been."""
     from diffmg.runs.folder import RunFolder
     from diffmg.runs.runner import check_same_data
@@ -22,7 +22,7 @@ def resume(
     problem = open_data(begun.plan, data_root)
     check_same_data(begun, problem)
     with executor_of(begun.plan, on) as executor:
-        execute(begun.plan, problem, folder, executor)
+        return execute(begun.plan, problem, folder, executor)
 
 
 def repeat(
@@ -31,8 +31,10 @@ def repeat(
     device: Annotated[str | None, typer.Option("--device", help="Another device.", show_default="as in RUN")] = None,
     data_root: common.DataRoot = None,
     save_every: SaveEvery = 5.0,
-) -> None:
+    overwrite: Overwrite = False,
+) -> output.Value:
     """Do again what another run did, from its run.json alone."""
     done = read_run(run)
     plan = done.plan if done.spent is None else replace(done.plan, budget=done.spent)
-    fit_in_new_folder(plan if device is None else replace(plan, device=device), out, data_root, save_every)
+    plan = plan if device is None else replace(plan, device=device)
+    return fit_in_new_folder(plan, out, data_root, save_every, overwrite=overwrite)

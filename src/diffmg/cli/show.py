@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from diffmg.cli import output
 from diffmg.cli.common import say
 from diffmg.core import DiffmgError, MetaGraph, read_metagraphs, read_run
 from diffmg.core.files import write_text
@@ -19,17 +20,19 @@ def show(
         str, typer.Option("--view", help="meaning: what is heard along which relations; states: the DAG of states.")
     ] = "meaning",
     out: Annotated[Path | None, typer.Option("--out", help="File to write.", show_default="print")] = None,
-) -> None:
+) -> output.Value:
     """Draw a meta graph."""
     from diffmg.viz import draw_all
 
     metagraphs, importances = _find(what)
     drawing = draw_all(metagraphs, form, view, importances)
+    value = {"metagraphs": metagraphs, "format": form, "view": view, "drawing": drawing, "written": out}
     if out is None:
-        typer.echo(drawing)
-    else:
-        write_text(out, drawing + "\n")
-        say(f"written to {out}")
+        output.emit(drawing)
+        return value
+    write_text(out, drawing + "\n")
+    say(f"written to {out}")
+    return value | {"drawing": None}
 
 
 def report(
@@ -37,12 +40,13 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", help="The page to write.", show_default="in RUN; comparison.html")
     ] = None,
-) -> None:
+) -> output.Value:
     """Write the report of a run anew, from the files in its folder, or one page that compares several."""
     from diffmg.viz import write_comparison, write_report
 
     written = write_report(runs[0], out) if len(runs) == 1 else write_comparison(runs, out or Path("comparison.html"))
     say(f"written to {written}")
+    return {"written": written}
 
 
 def _find(what: str) -> tuple[tuple[MetaGraph, ...], Sequence[PathImportance]]:

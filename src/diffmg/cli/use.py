@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import console, say
 from diffmg.core import DiffmgError, Source
 from diffmg.core.perfect import warning_on
@@ -32,22 +30,21 @@ Items = Annotated[list[str] | None, common.option("--items", metavar="ID|FILE", 
 Ids = Annotated[list[str] | None, common.option("--id", help="Only this id; may be repeated.", show_default="all")]
 Data = Annotated[str | None, common.option("--data", help="Where the data are now.", show_default="where they were")]
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that can change what a terminal shows."""
-
 AT = "With a task of predictions: predict every entity at this moment, from what is dated before it."
 At = Annotated[str | None, common.option("--at", metavar="TIME", help=AT)]
 
 
-def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> None:
+def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> output.Value:
     """Score the model of a run on the test part again."""
     table = Table("score", "test", title="kept model", title_justify="left")
     scores = load(run, data, data_root).scores("test")
     for name, value in scores.items():
         table.add_row(name, shown(value))
     console.print(table)
-    for line in warning_on({"test": scores}):
+    warnings = list(warning_on({"test": scores}))
+    for line in warnings:
         say(line, common.errors)
+    return {"scores": {"test": scores}, "warnings": warnings}
 
 
 def predict(
@@ -58,7 +55,7 @@ def predict(
     data: Data = None,
     data_root: common.DataRoot = None,
     safe_cells: SafeCells = False,
-) -> None:
+) -> output.Value:
     """Predict every node of the target type: its class, with probabilities, or its numbers."""
     from diffmg.runs.model import Model
 
@@ -67,7 +64,7 @@ def predict(
         model, wanted = load(run, data, data_root, verb="predict"), None
     else:
         model, wanted = load(run, None, data_root, verb="predict").on_newer(data, at=at)
-    write(out, model.stream(wanted if node is None else as_ids(node, model)), safe_cells)
+    return write(out, model.stream(wanted if node is None else as_ids(node, model)), safe_cells)
 
 
 def recommend(
@@ -81,13 +78,13 @@ def recommend(
     data: Data = None,
     data_root: common.DataRoot = None,
     safe_cells: SafeCells = False,
-) -> None:
+) -> output.Value:
     """Recommend the best items to each user."""
     check_out(out, safe_cells)
     model = load(run, data, data_root, verb="recommend")
     allowed = None if items is None else as_ids(listed(items, model.recipe.data.target_types[1]), model, 1)
     asked = as_ids(user, model)
-    write(out, model.stream(asked, k=k, exclude_seen=exclude_seen, items=allowed, why=why), safe_cells)
+    return write(out, model.stream(asked, k=k, exclude_seen=exclude_seen, items=allowed, why=why), safe_cells)
 
 
 def load_model(run: Path, data: str | None, data_root: Path | None, *, at: str | None = None) -> Model:
@@ -167,23 +164,16 @@ def check_out(out: Path | None, safe_cells: bool) -> None:
         check_ending(out, safe_cells=safe_cells)
 
 
-def write(out: Path | None, blocks: Iterable[Answers], safe_cells: bool = False) -> None:
-    """Write answers to a file, or print them as CSV: the same bytes, but that a terminal shows control characters."""
+def write(out: Path | None, blocks: Iterable[Answers], safe_cells: bool = False) -> output.Value:
+    """Write answers to a file, or print them as CSV, the same bytes; for `--json` their rows, or how many and where."""
     from diffmg.tasks.answer_files import csv_lines, write_answers
 
-    if out is None:
-        for text in csv_lines(blocks, safe_cells=safe_cells):
-            _print(text)
-    else:
-        write_answers(out, blocks, safe_cells=safe_cells)
+    if out is not None:
+        count = write_answers(out, blocks, safe_cells=safe_cells)
         say(f"written to {out}")
-
-
-def _print(text: str) -> None:
-    if sys.stdout.isatty():
-        sys.stdout.write(CONTROL.sub(lambda found: repr(found[0])[1:-1], text))
-    elif hasattr(sys.stdout, "buffer"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode())
-    else:
-        sys.stdout.write(text)
+        return {"written": out, "count": count}
+    if output.is_json():
+        return {"rows": [dict(zip(some.columns, row, strict=True)) for some in blocks for row in some.rows()]}
+    for text in csv_lines(blocks, safe_cells=safe_cells):
+        output.emit(text)
+    return {}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from diffmg.cli import common
+from diffmg.cli import common, output
 from diffmg.cli.common import say
 from diffmg.cli.use import Data, Ids, OutFile, SafeCells, as_ids, check_out, load, write
 
@@ -23,7 +23,7 @@ def embed(
     node_type: NodeType = None,
     data: Data = None,
     data_root: common.DataRoot = None,
-) -> None:
+) -> output.Value:
     """Write the vector of every node: what the head reads, or whose dot product is a pair's score."""
     from diffmg.runs.vectors import check_vector_ending, target_type
 
@@ -34,6 +34,7 @@ def embed(
     vectors = model.embed(as_ids(node, model, place), node_type=node_type)
     vectors.write(out)
     say(f"{len(vectors)} vectors of {vectors.values.shape[1]} columns written to {out}")
+    return {"written": out, "count": len(vectors), "columns": vectors.values.shape[1]}
 
 
 def similar(
@@ -45,7 +46,7 @@ def similar(
     data: Data = None,
     data_root: common.DataRoot = None,
     safe_cells: SafeCells = False,
-) -> None:
+) -> output.Value:
     """Find the most similar nodes of the same type, by the cosine of their vectors."""
     from diffmg.runs.vectors import target_type
 
@@ -53,4 +54,4 @@ def similar(
     model = load(run, data, data_root)
     task = model.problem.task
     place = task.target_types.index(target_type(task, node_type))
-    write(out, [model.similar(as_ids(node, model, place), k, node_type=node_type)], safe_cells)
+    return write(out, [model.similar(as_ids(node, model, place), k, node_type=node_type)], safe_cells)

@@ -42,7 +42,7 @@ class RunFolder:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise DiffmgError(
                 f"a run needs a new or empty folder, but got {str(path)!r}, which exists already; "
-                "choose another one, or go on with an unfinished run by `diffmg resume`"
+                "choose another one, replace it with --overwrite, or go on with an unfinished run by `diffmg resume`"
             )
 
     @classmethod

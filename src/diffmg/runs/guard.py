@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from diffmg.core import Source
+from diffmg.core.steps import step
 from diffmg.leaks import leak_notes
 from diffmg.tables.description import read_description
 from diffmg.tasks.problem import Problem
@@ -11,6 +12,7 @@ from diffmg.tasks.problem import Problem
 
 def guarded(problem: Problem) -> Problem:
     """The same problem with notes on what knows its answers."""
+    step("looking for leaks")
     graph = problem.graph
     found = [note for note in leak_notes(problem, label_names(problem.source)) if note not in graph.notes]
     return replace(problem, graph=replace(graph, notes=(*graph.notes, *found))) if found else problem

@@ -12,6 +12,7 @@ from torch import Tensor
 from diffmg.core import DiffmgError, Method, Plan, Run, Settings, derive_seed
 from diffmg.core.details import Beside, Certainty
 from diffmg.core.run import Candidate, Evidence, Trained
+from diffmg.core.steps import step
 from diffmg.methods.ensemble import Ensemble, EnsembleNetwork, Joined, Member
 from diffmg.race.board import Board
 from diffmg.race.choice import Pick
@@ -70,6 +71,7 @@ class Racing:
         """What the race has come to; test scores only where it is done."""
         start = time.perf_counter()
         board, done = self.race.board, status == "done"
+        step(f"choosing among {len(board.entries)} candidates, then scoring")
         chosen = choose(board, self.field)
         single, members = self._members((chosen.single,)), self._members(chosen.members)
         if self.plan.single:
@@ -164,6 +166,7 @@ class Racing:
         task = self.problem.task.joined(test=joined == "all")
         if task is None:
             raise DiffmgError(f"a refit needs a task whose parts can be joined, but got {self.problem.task.describe()}")
+        step("training the chosen again on more labels")
         field, board = Field(replace(self.problem, task=task)), self.race.board
         weights = _by_candidate(chosen.members if len(members) > 1 else (chosen.single,))
         numbers = [n for n in weights for _ in range(2 if len(members) > 1 else 1)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from diffmg.core import DiffmgError, MetaGraph, Method, Plan, Run, compile_program, derive_seed
 from diffmg.core.run import Candidate, Trained
+from diffmg.core.steps import step
 from diffmg.engine.device import describe_device, resolve_device
 from diffmg.engine.memory import fit_engine_to_memory
 from diffmg.race.executor import Executor
@@ -16,7 +17,7 @@ from diffmg.runs.importances import with_importances
 from diffmg.runs.judging import judged, with_judgement
 from diffmg.runs.model import Model, Recipe, scores_on
 from diffmg.runs.provenance import data_of, differences, versions
-from diffmg.runs.racing import Racing
+from diffmg.runs.racing import PHASE, Racing
 from diffmg.tasks.problem import Problem
 from diffmg.training.fitted import AnyTraining, training_of
 from diffmg.training.job import Quiet, Search, Watch, drive
@@ -91,6 +92,15 @@ def place(plan: Plan, problem: Problem, method: Method) -> tuple[Plan, Problem]:
     return replace(plan, engine=engine), problem.to(device, engine)
 
 
+def phases_of(plan: Plan) -> tuple[str, ...]:
+    """The names of the jobs that a run may have, in order; a method without a search leaves those of it out."""
+    if plan.budget is not None:
+        return (PHASE,)
+    numbers = range(plan.method.make().searches)
+    trained = tuple(f"{what}-{number}" for number in numbers for what in ("search", "train"))
+    return (*trained, *(f"repeat-{number}" for number in range(1, plan.repeats)))
+
+
 def best_candidate(candidates: Sequence[Candidate], sign: int = 1) -> int:
     """Index of the best on validation (`sign`: 1 if higher is better); ties go to the simplest, then the first."""
 
@@ -154,6 +164,7 @@ class _Work:
 
     def score(self, trainings: Sequence[AnyTraining]) -> tuple[Trained, ...]:
         """Score every training on validation and test, after all selection is done."""
+        step("scoring")
         start, found = time.perf_counter(), []
         for repeat, training in enumerate(trainings):
             outputs = outputs_of(training.best_model(), self.problem)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from diffmg.core import DiffmgError, Relation, unknown
 from diffmg.core.arrow import numbers
 from diffmg.core.codec import from_plain
+from diffmg.core.steps import step
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.encoding import FeatureEncoder
 from diffmg.tables.ends import chosen_rows, ends_of
@@ -33,6 +34,7 @@ def build_network(
     `encoders`, if given, are the fitted ones of another network and used instead of fitting new ones. Nodes are
     numbered by id or else by table row; this does not affect fitted encoders.
     """
+    step(f"building the network of {len(tables)} tables")
     ids, rows = _numbered(description, tables, by_id)
     edges, notes = _all_edges(description, tables, ids)
     values = {t: keys.values for t, keys in ids.items()}

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from diffmg.core import DiffmgError, unknown
 from diffmg.core.files import is_file_name
+from diffmg.core.steps import step
 from diffmg.tables.as_of import as_of_notes, latest_of
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
@@ -92,7 +93,8 @@ def read_database(description: Description) -> dict[str, pa.Table]:
         tables = _catalogue(connection, description.database)
         times = times_of(description.as_of, tables)
         read = {}
-        for name in description.tables:
+        for number, name in enumerate(description.tables, 1):
+            step(f"reading table {number} of {len(description.tables)}: {name}")
             if description.query_of(name) is not None:
                 read[name] = read_query(connection, str(description.query_of(name)))
             elif name in tables:

@@ -12,6 +12,7 @@ import pyarrow.parquet as parquet
 
 from diffmg.core import DiffmgError, unknown
 from diffmg.core.arrow import as_frame, checked_table, plain
+from diffmg.core.steps import step
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 OTHERS = (",", ";", "\t", "|")
@@ -36,6 +37,7 @@ def read_table(path: Path | str, encoding: str = "utf8", names: Sequence[str] = 
     if kind not in (*DELIMITERS, ".parquet"):
         raise unknown(f"ending of the file {path.name!r}:", kind, (*DELIMITERS, ".parquet"))
     _check_content(path)
+    step(f"reading {path.name}")
     try:
         if kind == ".parquet":
             with pa.input_stream(str(path), compression=packing) as stream:
