@@ -22,6 +22,7 @@ def test_one_answer_is_explained(classified: Path) -> None:
     assert answer.code == 0, answer.err
     (each,) = Model.load(classified).explain([3], 2)
     assert f"author 3: {each.answer}" in answer.out
+    assert len(each.contributions) <= 12
     for c in each.contributions:
         (line,) = [x for x in answer.out.splitlines() if f" {c.words('author')} " in x and f"{c.effect:+.4g}" in x]
         assert f"{c.share:+.1%}" in line

@@ -30,6 +30,8 @@ Node = Annotated[list[str] | None, common.option("--id", help=ID, show_default="
 Item = Annotated[list[str] | None, common.option("--item", help=ITEM)]
 Sources = Annotated[int, typer.Option("-k", min=0, help="Source nodes of each path.")]
 OutFile = Annotated[Path | None, common.option("--out", help="A .json or .csv file.", show_default="print")]
+SHOWN = 12
+"""Contributions that are printed."""
 HEADS = ("path", "relations", "share", "effect", "from")
 
 
@@ -64,10 +66,7 @@ def _explainable(run: Path, data: str | None, data_root: Path | None, at: str | 
     model = load_model(run, data, data_root, at=at)
     if has_paths(model) or not (run / SINGLE).is_file():
         return model
-    say(
-        "no model of the ensemble has a meta graph: what follows is of the single model, not what `predict` uses",
-        common.errors,
-    )
+    say("no model of the ensemble, which `predict` uses, has a meta graph: this is the single model", common.errors)
     return load_model(run / SINGLE, data, data_root, at=at)
 
 
@@ -118,7 +117,9 @@ def _answers(found: Sequence[Explanation], out: Path | None) -> None:
         return
     for each in found:
         title = f"{printable(each.target)} {printable(each.id)}: {printable(each.answer)}"
-        console.print(_table(title, HEADS, [_row(c, each.target) for c in each.contributions]))
+        console.print(_table(title, HEADS, [_row(c, each.target) for c in each.contributions[:SHOWN]]))
+        if len(each.contributions) > SHOWN:
+            say(f"... {len(each.contributions) - SHOWN} smaller ones; --out writes all")
         if each.note:
             say(printable(each.note))
 
