@@ -5,11 +5,13 @@ from __future__ import annotations
 from diffmg.core import Run
 from diffmg.core.details import Confusion, Details, Recommended, Residuals
 from diffmg.core.run import shown
-from diffmg.viz.report.html import Html, Section, paragraph, table, text
+from diffmg.viz.report.html import Html, Section, folded, paragraph, table, text
 from diffmg.viz.report.plot import Line, plot
 from diffmg.viz.report.words import count, metric_name, percent
 
 WHOLE = (0.0, 1.0)
+SHOWN = 12
+"""Classes that are listed at once."""
 
 
 def details(run: Run) -> Section | None:
@@ -29,7 +31,9 @@ def _classes(found: Details) -> str:
     rows = [[c.name, shown(c.precision), shown(c.recall), shown(c.f1), count(c.support)] for c in found.classes]
     if not rows:
         return ""
-    return table(["class", "precision", "recall", "F1", "test examples"], rows, "Each class on the test part")
+    heads = ["class", "precision", "recall", "F1", "test examples"]
+    rest = table(heads, rows[SHOWN:], "Other classes") if len(rows) > SHOWN else ""
+    return table(heads, rows[:SHOWN], "Each class on the test part") + folded(f"{len(rows) - SHOWN} more classes", rest)
 
 
 def _confusion(found: Confusion | None) -> str:
