@@ -88,7 +88,7 @@ def test_the_five_questions_are_answered(folder: Path) -> None:
     assert "The best simple way tried, mlp (features only), has 0.500 ± 0.078: the model is surely better" in words
     assert "Answers that know nothing have 0.2500." in words
     assert "95 % between 0.5270 and 0.7230" in words
-    assert "An author is judged by their papers." in words
+    assert "An author is judged by" in words
     assert f"diffmg repeat {folder.name} --out {folder.name}-again" in words
 
 
