@@ -32,8 +32,7 @@ def picture(run: Run) -> str:
 
 def importances_of(run: Run) -> tuple[PathImportance, ...]:
     """What each meta path is worth, most important first; empty where that was not computed."""
-    found: tuple[PathImportance, ...] = getattr(run, "importances", ())
-    return tuple(sorted(found, key=lambda importance: -importance.drop))
+    return tuple(sorted(run.importances, key=lambda importance: -importance.drop))
 
 
 def path_words(target: str, path: Sequence[Relation]) -> Html:
