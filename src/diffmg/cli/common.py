@@ -16,6 +16,7 @@ from rich.table import Table
 
 from diffmg.core import DiffmgError, Predictions, Run, Source
 from diffmg.core.options import check_names
+from diffmg.core.parse import parse_json
 from diffmg.core.run import shown
 
 if TYPE_CHECKING:
@@ -66,11 +67,19 @@ def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise DiffmgError(f"an option is written KEY=VALUE, but got {text!r}")
-        try:
-            pairs[key] = json.loads(value)
-        except json.JSONDecodeError:
-            pairs[key] = value
+        pairs[key] = parse_json(value, f"the value of {key!r}") if _is_json(value) else value
     return pairs
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is JSON, if only too large or too deep."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError:
+        return False
+    except (ValueError, RecursionError):
+        return True
+    return True
 
 
 def source(

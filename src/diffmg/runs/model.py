@@ -82,6 +82,7 @@ class Model:
         ids = {name.removeprefix("ids."): t for name, t in tensors.items() if name.startswith("ids.")}
         weights = {name.removeprefix("weights."): t for name, t in tensors.items() if name.startswith("weights.")}
         recipe = from_plain(Recipe, plain, f"the model {str(file)!r}")
+        _check_finite(weights, file)
         model = cls(recipe, weights, {t: _ids_from(rows) for t, rows in ids.items()}, root=root)
         return model if problem is None else model.on(problem)
 
@@ -229,6 +230,12 @@ def _model_file(path: Path) -> Path:
     if expected is not None:
         check_unchanged(file, expected)
     return file
+
+
+def _check_finite(weights: Mapping[str, Tensor], file: Path) -> None:
+    bad = [name for name, t in weights.items() if t.is_floating_point() and not torch.isfinite(t).all()]
+    if bad:
+        raise DiffmgError(f"weights must be finite numbers, but got others in {bad[:3]} of {str(file)!r}; fit again")
 
 
 def _ids_to(ids: NDArray[Any]) -> Tensor:

@@ -14,8 +14,9 @@ from diffmg.tables.before import before, sqlite_before
 from diffmg.tables.catalogue import DatabaseTable, Kind
 from diffmg.tables.columns._base import is_number
 from diffmg.tables.dates import form_of, is_before, is_iso, iso_moment, moment, to_iso
+from diffmg.tables.naming import source_of
 from diffmg.tables.reading import with_notes
-from diffmg.tables.rows import Tables, Times, source_of, times_of
+from diffmg.tables.rows import Tables, Times, times_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -18,10 +18,11 @@ from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.folder import name_in
 from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
+from diffmg.tables.naming import all_rows, last_value
 from diffmg.tables.own_rows import holds_predictions
 from diffmg.tables.reading import read_table
 from diffmg.tables.roles import Roles
-from diffmg.tables.rows import Tables, read_query
+from diffmg.tables.rows import Tables, read_any, read_query
 from diffmg.tables.time_columns import time_columns
 from diffmg.tables.times import moments as moments_of
 from diffmg.tables.times import row_times
@@ -56,7 +57,7 @@ def describe_predictions(address: str, given: Predictions) -> Description:
         guesses = kept_guesses(guesses, tables)
         times = time_columns(connection, tables, _static(given.static, tables))
         _check_timed(times, tables)
-        history = given.history or _staleness(connection, times, table.column(roles.time))
+        history = given.history or _staleness(connection, tables, times, table.column(roles.time))
     name = PREDICTIONS
     while name in tables:
         name = f"{name}_"
@@ -97,8 +98,7 @@ def read_predictions(connection: Connection, name: str, tables: Tables) -> pa.Ta
 
 def _read(connection: Connection, name: str, tables: Tables) -> pa.Table:
     if name in tables:
-        quoted = connection.dialect.identifier_preparer.quote(name)
-        return read_query(connection, f"SELECT * FROM {quoted}")
+        return read_any(connection, all_rows(tables[name]), list(tables[name].columns))
     if is_file_name(name):
         return read_table(Path(name))
     if is_select(name):
@@ -126,11 +126,13 @@ def _check_timed(times: Mapping[str, str], tables: Tables) -> None:
         )
 
 
-def _staleness(connection: Connection, times: Mapping[str, str], made: pa.ChunkedArray) -> Staleness:
+def _staleness(
+    connection: Connection, tables: Tables, times: Mapping[str, str], made: pa.ChunkedArray
+) -> Staleness:
     """Frozen where the data end before the last prediction is made."""
-    quote, ends = connection.dialect.identifier_preparer.quote, []
+    ends = []
     for table, column in times.items():
-        last = read_query(connection, f"SELECT max({quote(column)}) AS last FROM {quote(table)}")
+        last = read_any(connection, last_value(tables[table], column), ["last"])
         ends.append(int(row_times(last.column("last"), f"{table}.{column}")[0]))
     return "frozen" if ends and max(ends) < moments_of(made, "the predictions").max() else "fresh"
 
