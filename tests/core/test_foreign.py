@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffmg.core.foreign import HIDDEN, clean, on_one_line, without_formula
+from diffmg.core.foreign import HIDDEN, clean, on_one_line
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -40,11 +40,3 @@ def test_all_other_text_stays_as_it_is(text: str) -> None:
 )
 def test_control_characters_become_escapes(text: str, shown: str) -> None:
     assert clean(text) == shown
-
-
-@pytest.mark.parametrize(
-    ("cell", "safe"),
-    [("=1+1", "'=1+1"), ("@x", "'@x"), ("+a", "'+a"), ("-5", "-5"), ("-1e-3", "-1e-3"), ("-a", "'-a"), ("a=b", "a=b")],
-)
-def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(cell: str, safe: str) -> None:
-    assert without_formula(cell) == safe

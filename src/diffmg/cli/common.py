@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from diffmg.cli.console import console, emit, errors, say
 from diffmg.core import DiffmgError, Predictions, Run, Source
 from diffmg.core.options import check_names
 from diffmg.core.parse import parse_json
@@ -22,8 +22,7 @@ from diffmg.core.run import shown
 if TYPE_CHECKING:
     from diffmg.training.job import Epoch, Job
 
-console = Console()
-errors = Console(stderr=True)
+__all__ = ["console", "emit", "errors", "say"]
 
 DATA = "A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, a database, a folder/."
 SWITCHES = "Switch of the engine (fused, capture, storage, columns); may be repeated."
@@ -53,11 +52,6 @@ Settings = Annotated[list[str] | None, option("--set", "-s", metavar=PAIR, help=
 Switches = Annotated[list[str] | None, option("--engine", metavar=PAIR, help=SWITCHES, show_default="fastest")]
 Depth = Annotated[int | None, option("--depth", help="K, the states of a meta graph: -o depth=K.", show_default="4")]
 SearchSeeds = Annotated[int | None, option("--search-seeds", help="Searches: -o search_seeds=N.", show_default="3")]
-
-
-def say(text: str, where: Console = console) -> None:
-    """Print text verbatim: no markup, and no line breaks inside a path."""
-    where.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
@@ -131,7 +125,7 @@ class ProgressWatch:
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[text]}"),
+            TextColumn("{task.fields[text]}", markup=False),
             console=errors,
         )
         self.progress.start()

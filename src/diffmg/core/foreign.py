@@ -5,8 +5,6 @@ import unicodedata
 KEPT = "\n\t"
 HIDDEN = frozenset("\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 """Marks without a shape that reorder or break the text around them."""
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What the first character of a cell is, if a spreadsheet would take the cell for a formula."""
 
 
 def clean(text: str) -> str:
@@ -17,19 +15,6 @@ def clean(text: str) -> str:
 def on_one_line(text: str) -> str:
     """The cleaned text with line breaks and tabs written as escapes too."""
     return clean(text).replace("\n", "\\n").replace("\t", "\\t")
-
-
-def without_formula(text: str) -> str:
-    """A cell that a spreadsheet shows as text: an apostrophe goes before what it would compute; numbers stay."""
-    return f"'{text}" if text.startswith(FORMULA) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
 
 
 def _seen(letter: str) -> str:
