@@ -50,9 +50,11 @@ def _parse(text: str, language: str, what: str, where: str, parse: Callable[[str
         found = parse(text)
     except RecursionError as error:
         raise _too_deep(what) from error
-    except ValueError as error:
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
         got = f"but got {where!r}, which is not" if where else "but got"
         raise DiffmgError(f"{what} must be {language}, {got}: {error}") from error
+    except ValueError as error:  # Python itself refuses to convert thousands of digits
+        raise _too_long(what) from error
     _check_shape(found, what)
     return found
 
@@ -62,12 +64,16 @@ def _check_shape(value: Any, what: str) -> None:
     level: list[Any] = [value]
     for _ in range(DEPTH + 1):
         if any(isinstance(v, int) and v.bit_length() > DIGITS * 10 // 3 for v in level):
-            raise DiffmgError(f"{what} must have numbers of at most {DIGITS} digits, but got a longer one")
+            raise _too_long(what)
         nested = [v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list)]
         if not nested:
             return
         level = [v for values in nested for v in values]
     raise _too_deep(what)
+
+
+def _too_long(what: str) -> DiffmgError:
+    return DiffmgError(f"{what} must have whole numbers of at most {DIGITS} digits, but got a longer one")
 
 
 def _too_deep(what: str) -> DiffmgError:

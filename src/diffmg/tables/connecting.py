@@ -39,7 +39,7 @@ def connected(address: str) -> Iterator[Connection]:
     try:
         with engine.connect() as connection:
             yield _read_only(connection)
-    except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
+    except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error, UnicodeDecodeError) as error:
         raise DiffmgError(
             f"a database must be there and be readable, but got {without_password(address)!r}: "
             f"{_driver_message(error, address)}; check the address, the rights, and that it is a whole database"
@@ -120,6 +120,8 @@ def _no_extra(address: str, error: Exception) -> DiffmgError:
 
 def _driver_message(error: Exception, address: str) -> str:
     """The driver's error message on one line, without the password."""
+    if isinstance(error, UnicodeDecodeError):  # SQLite quotes bytes of a damaged file in its messages
+        error = ValueError(bytes(error.object).decode("ascii", "backslashreplace"))
     text = " ".join(str(getattr(error, "orig", None) or error).split())
     for found in PASSWORD.finditer(address):
         for secret in {found[2] or found[4] or "", unquote(found[2] or found[4] or "")} - {""}:
