@@ -18,6 +18,7 @@ from diffmg.core import DiffmgError, Predictions, Run, Source
 from diffmg.core.options import check_names
 from diffmg.core.parse import parse_json
 from diffmg.core.run import shown
+from diffmg.core.trust import named_by_user
 
 if TYPE_CHECKING:
     from diffmg.training.job import Epoch, Job
@@ -85,6 +86,7 @@ def source(
     predictions: Predictions | None = None,
 ) -> Source:
     """The data source given by the options."""
+    named_by_user(name)
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
     if (target or predictions) and Path(name).is_dir():
         name = f"{name.rstrip('/')}/"

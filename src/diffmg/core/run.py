@@ -19,6 +19,7 @@ from diffmg.core.metagraph import MetaGraph
 from diffmg.core.parse import checked_fields, parse_json
 from diffmg.core.perfect import perfect_scores
 from diffmg.core.plan import Plan
+from diffmg.core.trust import named_by_file
 
 FORMAT = 2
 RUN, HISTORY, TRIED = "run.json", "history.jsonl", "tried.jsonl"
@@ -190,7 +191,9 @@ class Run:
     def from_dict(cls, data: object, what: str) -> Run:
         """Read what `to_dict` wrote."""
         plain = check_format(data, FORMAT, what)
-        return from_plain(cls, {name: value for name, value in plain.items() if name != "scores"}, what)
+        run = from_plain(cls, {name: value for name, value in plain.items() if name != "scores"}, what)
+        named_by_file(run.plan.source.name)
+        return run
 
     def __repr__(self) -> str:
         lines = [f"Run({self.status}: {self.plan.method.name} on {self.plan.source.name or 'a network from Python'}"]

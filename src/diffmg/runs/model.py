@@ -18,6 +18,7 @@ from diffmg.core import TASKS, DiffmgError, MetaGraph, MethodSpec, Part, Setting
 from diffmg.core.codec import check_format, from_plain, to_plain
 from diffmg.core.files import check_unchanged, digest_of
 from diffmg.core.run import Data
+from diffmg.core.trust import named_by_file, named_by_user
 from diffmg.runs.provenance import data_of, differences
 from diffmg.runs.sources import open_problem
 from diffmg.runs.tensors import read_tensors, write_tensors
@@ -82,6 +83,7 @@ class Model:
         ids = {name.removeprefix("ids."): t for name, t in tensors.items() if name.startswith("ids.")}
         weights = {name.removeprefix("weights."): t for name, t in tensors.items() if name.startswith("weights.")}
         recipe = from_plain(Recipe, plain, f"the model {str(file)!r}")
+        named_by_file(recipe.source.name)
         _check_finite(weights, file)
         model = cls(recipe, weights, {t: _ids_from(rows) for t, rows in ids.items()}, root=root)
         return model if problem is None else model.on(problem)
@@ -110,6 +112,8 @@ class Model:
 
         User tables are encoded with the fitted encoders.
         """
+        if isinstance(data, Source):
+            named_by_user(data.name)
         problem = data if isinstance(data, Problem) else self._open(data)
         return Model(self.recipe, self.weights, self.ids, self._aligned(problem), self._root)
 
@@ -121,6 +125,8 @@ class Model:
         """
         from diffmg.runs.newer import moved_weights, newer_problem
 
+        if data is not None:
+            named_by_user(data)
         problem, wanted = newer_problem(self.recipe, data, at)
         recipe = self.recipe
         network = recipe.method.make().network(problem, recipe.settings, recipe.seed, recipe.metagraphs)
