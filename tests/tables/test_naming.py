@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,5 +86,5 @@ def test_an_alias_is_no_table() -> None:
 
 def test_all_names_are_quoted(tmp_path: Path) -> None:
     table = DatabaseTable("t", {"c": "text"}, ("c",), (ForeignKey(("c",), "t", ("c",)),))
-    assert str(all_rows(table)).split() == ['SELECT', '"t"."c"', 'FROM', '"t"']
+    assert str(all_rows(table)).split() == ["SELECT", '"t"."c"', "FROM", '"t"']
     assert str(source_of(table)) == "t"

@@ -28,8 +28,6 @@ class Special(Enum):
 IDENTITY = Special.IDENTITY
 EMPTY = Special.EMPTY
 
-MOST_STATES = 1000
-"""The most states a meta graph file may have; a larger number is taken for a mistake."""
 
 Operation = Relation | Special
 MetaPath = tuple[Relation, ...]

@@ -126,9 +126,7 @@ def _check_timed(times: Mapping[str, str], tables: Tables) -> None:
         )
 
 
-def _staleness(
-    connection: Connection, tables: Tables, times: Mapping[str, str], made: pa.ChunkedArray
-) -> Staleness:
+def _staleness(connection: Connection, tables: Tables, times: Mapping[str, str], made: pa.ChunkedArray) -> Staleness:
     """Frozen where the data end before the last prediction is made."""
     ends = []
     for table, column in times.items():
