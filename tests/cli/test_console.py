@@ -64,10 +64,7 @@ def test_a_fit_on_hostile_tables_controls_nothing(tmp_path: Path) -> None:
         )
         authors = [(f"a{i}{ESCAPE}", i, ("[red]" + ESCAPE, "blue")[i % 2]) for i in range(12)]
         connection.executemany(f'INSERT INTO "author{ESCAPE}" VALUES (?, ?, ?)', authors)
-        rows = [
-            (int(p), f"a{i % 12}{ESCAPE}", int(y))
-            for i, (p, y) in enumerate(zip(papers["paper"], papers["year"], strict=False))
-        ]
+        rows = [(int(paper), f"a{i % 12}{ESCAPE}", 1990 + i) for i, paper in enumerate(papers)]
         connection.executemany("INSERT INTO paper VALUES (?, ?, ?)", rows)
     connection.close()
     target = f"author{ESCAPE}.field"
