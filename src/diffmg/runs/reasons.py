@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from diffmg.core import DiffmgError
-from diffmg.core.importance import Explanation, printable
+from diffmg.core.importance import Explanation
+from diffmg.core.text import printable
 from diffmg.tasks.answers import Answers, free_names
 
 if TYPE_CHECKING:
