@@ -13,7 +13,7 @@ from diffmg.core import DiffmgError, MetaPath, Method, Task
 from diffmg.core.importance import PathImportance
 from diffmg.explain.all_rows import path_contributions
 from diffmg.explain.judge import Judge
-from diffmg.explain.limits import levels_within
+from diffmg.explain.limits import levels_within, one_pass
 from diffmg.explain.tower import towers_of
 from diffmg.explain.voters import Voter, voters_of
 from diffmg.nn import DerivedModel
@@ -66,6 +66,8 @@ def path_importances(method: Method, network: torch.nn.Module, problem: Problem)
             "importances need validation labels that the model was not trained on, but got one after a refit; "
             "those of what was chosen are in run.json"
         )
+    if sum(one_pass(voter.network, problem.graph) for voter in voters) > WORK:
+        raise _too_large(problem, len(voters))
     judge = Judge.of(method, voters, problem.task)
     outputs = [tuple(z.cpu() for z in outputs_of(voter.network, problem)) for voter in voters]
     opened = [_open(voter, judge.task_of(n), problem, len(voters)) for n, voter in enumerate(voters)]
@@ -99,10 +101,7 @@ def _open(voter: Voter, task: Task, problem: Problem, several: int) -> Opened | 
         most = min(PATHS, NUMBERS / (len(index) * tower.result.shape[1])) / (several * len(towers))
         levels, complete = levels_within(tower, int(most), WORK / (several * len(towers)))
         if len(levels) < 2 and not complete:
-            raise DiffmgError(
-                f"a network must be small enough to take its meta paths apart (about {WORK:.0e} multiplications), "
-                f"but got {tower.graph.num_nodes} nodes and {several} models"
-            )
+            raise _too_large(problem, several)
         paths = [path for level in levels for path in level]
         for path, values in path_contributions(tower, paths, index).items():
             if values.any():
@@ -110,6 +109,13 @@ def _open(voter: Voter, task: Task, problem: Problem, several: int) -> Opened | 
         results.append(tower.result[index])
         rows.append(index)
     return Opened(voter.network, tuple(results), tuple(rows), parts)
+
+
+def _too_large(problem: Problem, models: int) -> DiffmgError:
+    return DiffmgError(
+        f"a network must be small enough to take its meta paths apart (about {WORK:.0e} multiplications), "
+        f"but got {sum(problem.graph.num_nodes.values())} nodes and {models} models"
+    )
 
 
 def _largest(opened: Sequence[Opened | None], weights: Sequence[float]) -> dict[Key, float]:

@@ -53,7 +53,7 @@ def test_articles_and_persons() -> None:
         ("orders", "last 3x of the customer", "last 3x of the customer"),
         ("orders", "last of the customer", "last of the customer"),
         ("paper", "written_by", "written by"),
-        ("paper", "rev_wrote", "wrote, in reverse"),
+        ("paper", "rev_wrote", "wrote, reversed"),
         ("paper", "rev_", "rev"),
         ("paper", "AP", "AP"),
         ("a", "x\n\x1b[31m", "x\\n\\x1b[31m"),
