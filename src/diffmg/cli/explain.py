@@ -19,7 +19,8 @@ from diffmg.cli.use import At, Data, load_model
 from diffmg.core import DiffmgError, read_run
 from diffmg.core.codec import to_plain
 from diffmg.core.files import write_text
-from diffmg.core.importance import Contribution, Explanation, PathImportance, path_names, path_words, printable
+from diffmg.core.importance import Contribution, Explanation, PathImportance, path_names, path_words
+from diffmg.core.text import printable
 
 if TYPE_CHECKING:
     from diffmg.runs.model import Model

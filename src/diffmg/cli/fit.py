@@ -169,7 +169,7 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor 
         raise
     write_report(folder.path)
     if done.metagraphs:
-        say(draw_all(done.metagraphs, "text", importances=getattr(done, "importances", ())))
+        say(draw_all(done.metagraphs, "text", importances=done.importances))
     console.print(common.score_table(done))
     for line in perfect_scores(done):
         say(line, common.errors)

@@ -18,7 +18,7 @@ from diffmg.core.details import Details
 from diffmg.core.task import Examples, Folds, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import Answers
+from diffmg.tasks.answers import Answers, free_names
 from diffmg.tasks.by_id import column_of, in_node_order, label_names
 from diffmg.tasks.class_balance import (
     ClassWeight,
@@ -313,10 +313,9 @@ class NodeClassification(NodeTask):
             words = np.array([" ".join(map(str, names[row > 0])) for row in decided], dtype=object)
         else:
             words = names[decided]
-        probabilities = self.probabilities(logits).numpy(force=True)
-        return Answers(
-            {self.target: known, "class": words} | {f"p({c})": p for c, p in zip(names, probabilities.T, strict=True)}
-        )
+        columns = [known, words, *self.probabilities(logits).numpy(force=True).T]
+        heads = free_names(["class", *(f"p({name})" for name in names)], (self.target,))
+        return Answers(dict(zip([self.target, *heads], columns, strict=True)))
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
         """Of several labels, the likeliest."""
