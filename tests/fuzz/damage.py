@@ -8,7 +8,9 @@ from random import Random
 
 def damaged(data: bytes, rng: Random) -> tuple[bytes, str]:
     """The bytes with one kind of damage, and its name."""
-    kind = rng.choice((_cut, _flip, _flip, _blank, _latin, _utf16, _gzip, _marked, _twice, _nothing, _digits, _brackets))
+    kind = rng.choice(
+        (_cut, _flip, _flip, _blank, _latin, _utf16, _gzip, _marked, _twice, _nothing, _digits, _brackets)
+    )
     return kind(data, rng), kind.__name__.strip("_")
 
 

@@ -16,7 +16,7 @@ from fuzz.library import Table, World
 Pairs = dict[tuple[str, str], float]
 
 
-class Unclear(Exception):
+class UnclearError(Exception):
     """Cells that may rightly be read in more than one way, such as ids that are dates."""
 
 
@@ -27,7 +27,7 @@ def complaints(problem: Problem, world: World) -> Iterator[str]:
     for node_type, node in parts["nodes"].items():
         try:
             ids[node_type] = set(_nodes(world, node_type, node))
-        except Unclear:
+        except UnclearError:
             continue
         found = texts(problem, node_type)
         if sorted(found) != sorted(ids[node_type]):
@@ -60,16 +60,16 @@ def _key(value: Any, text: bool) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise Unclear
+        raise UnclearError
     return str(value)
 
 
 def _check_clear(cells: list[str]) -> None:
     """In text files, a column of whole numbers or of words is clear; one of dates, fractions, yes and no is not."""
-    if all(re.fullmatch(r"-?(0|[1-9]\d{0,17})", v) for v in cells):
+    if all(re.fullmatch(r"-?\d+", v) for v in cells):
         return
     if all(re.fullmatch(r"\s*[-+\d.:TZxXa-fA-FiIntfy_\s]*|\s*(true|false|True|False)\s*", v) for v in cells):
-        raise Unclear
+        raise UnclearError
 
 
 def _nodes(world: World, node_type: str, node: Mapping[str, Any]) -> Iterator[str]:
@@ -94,8 +94,9 @@ def _edges(
         return
     try:
         wanted = _pairs(world, relation, ids)
-    except Unclear:
+    except UnclearError:
         return
+    yield from _told(problem, world, name, relation, ids)
     found = pairs_of(problem, Relation(source, name, target)) if name and wanted else {}
     if found.keys() != wanted.keys():
         odd = sorted(found.keys() ^ wanted.keys())[:3]
@@ -105,6 +106,22 @@ def _edges(
     back = Relation(target, f"rev_{name}", source)
     if back in problem.graph.adjacency and pairs_of(problem, back).keys() != {(t, s) for s, t in found}:
         yield f"the reverse of {name!r} is not its reverse"
+
+
+def _told(
+    problem: Problem, world: World, name: str, relation: Mapping[str, Any], ids: Mapping[str, set[str]]
+) -> Iterator[str]:
+    """Rows that are no edges are told in a note; those with unknown ids are refused, unless they may be dropped."""
+    table = world.tables[relation["file"]]
+    for end in ("source", "target"):
+        found = keys(table, relation[end][1:], world.text)
+        missing = found.count(None)
+        lost = sum(key is not None and key not in ids[relation[end][0]] for key in found)
+        if lost and not world.dropping:
+            yield f"{lost} rows of {name!r} with unknown ids are left out unasked"
+        for count in (missing, lost):
+            if count and not any(f"{count} rows" in note for note in problem.graph.notes):
+                yield f"nobody is told that {count} rows of {name!r} are no edges"
 
 
 def _pairs(world: World, relation: Mapping[str, Any], ids: Mapping[str, set[str]]) -> Pairs:
@@ -128,7 +145,7 @@ def _number(cell: Any) -> float:
     try:
         return float(cell)
     except (TypeError, ValueError) as error:
-        raise Unclear from error
+        raise UnclearError from error
 
 
 def pairs_of(problem: Problem, relation: Relation) -> Pairs:
@@ -149,7 +166,7 @@ def _labels(problem: Problem, world: World, spec: Mapping[str, Any]) -> Iterator
     columns = node.get("id") or [*table][:1]
     try:
         own = keys(table, [columns] if isinstance(columns, str) else columns, world.text)
-    except Unclear:
+    except UnclearError:
         return
     place = {text: i for i, text in enumerate(texts(problem, task.target_types[0]))}
     if task.kind == "classification" and task.labels.ndim == 1 and isinstance(spec["label"], str):

@@ -44,13 +44,21 @@ def rows_of(table: Table) -> int:
 def library(rng: Random) -> World:
     """A world with or without split, weights, numbers to predict, links among authors, ids of two columns."""
     authors = [f"a{i}" for i in range(rng.randrange(18, 30))]
-    if rng.random() < 0.3:
+    if rng.random() < 0.4:
         authors = [7 * i + 3 for i in range(len(authors))]
+        authors = [f"{number:04}" for number in authors] if rng.random() < 0.3 else authors
     papers = [f"p{i}" for i in range(rng.randrange(6, 12))]
     tables = {"authors": _authors(rng, authors), "papers": _papers(rng, papers), "wrote": _wrote(rng, authors, papers)}
     task: dict[str, Any] = {"target": "author", "label": "field"}
     world = World(tables, {"nodes": _nodes(), "relations": _relations(), "task": task})
-    for change, often in ((_numbers, 0.25), (_split, 0.3), (_weights, 0.3), (_friends, 0.4), (_pairs, 0.2), (_drop, 0.2)):
+    for change, often in (
+        (_numbers, 0.25),
+        (_split, 0.3),
+        (_weights, 0.3),
+        (_friends, 0.4),
+        (_pairs, 0.2),
+        (_drop, 0.2),
+    ):
         if rng.random() < often:
             change(world, rng)
     return world
@@ -119,7 +127,7 @@ def _friends(world: World, rng: Random) -> None:
 def _pairs(world: World, rng: Random) -> None:
     """Papers are known by two columns."""
     papers, wrote = world.tables["papers"], world.tables["wrote"]
-    number = {paper: (f"k{i % 3}", i) for i, paper in enumerate(papers["paper"])}
+    number = {paper: (("k0", "k/1", "k\\2")[i % 3], i) for i, paper in enumerate(papers["paper"])}
     places = [number[paper] for paper in wrote.pop("paper")]
     wrote["shelf"], wrote["no"] = [s for s, _ in places], [n for _, n in places]
     places = [number[paper] for paper in papers.pop("paper")]

@@ -160,7 +160,7 @@ def unknown_ids(world: World, rng: Random) -> None:
 
 def few_labels(world: World, rng: Random) -> None:
     """Labels are of one class, of too many, or hardly there."""
-    labels = world.tables["authors"].get("field", [])
+    labels = world.tables["authors",].get("field", [])
     kind = rng.choice(("one", "none", "each", "rare"))
     for i, label in enumerate(labels):
         changed = {"one": label and "art", "none": None, "each": f"c{i}", "rare": label if i < 4 else None}
@@ -168,6 +168,6 @@ def few_labels(world: World, rng: Random) -> None:
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    rename_column, rename_column, rename_type, rename_relation, rename_value, rename_value, odd_cells, odd_cells, odd_column,
-    more_columns, drop_column, reorder_columns, no_rows, repeat_rows, unknown_ids, few_labels,
+    rename_column, rename_column, rename_type, rename_relation, rename_value, rename_value, odd_cells, odd_cells,
+    odd_column, more_columns, drop_column, reorder_columns, no_rows, repeat_rows, unknown_ids, few_labels,
 )  # fmt: skip

@@ -118,7 +118,7 @@ def command(*arguments: str, terminal: bool = False) -> Answer:
     code: Any = 0
     with (
         mock.patch.object(sys, "argv", ["diffmg", *arguments]),
-        mock.patch.dict(os.environ, COLUMNS="1000", TERM="xterm"),
+        mock.patch.dict(os.environ, COLUMNS="200", TERM="xterm"),
         redirect_stdout(out),
         redirect_stderr(err),
     ):
@@ -130,9 +130,15 @@ def command(*arguments: str, terminal: bool = False) -> Answer:
 
 
 def _files() -> dict[str, bytes]:
-    """All files in this folder by name; of large ones, the size."""
-    paths = (path for path in Path().rglob("*") if path.is_file())
-    return {str(p): p.read_bytes() if p.stat().st_size < 2**20 else str(p.stat().st_size).encode() for p in paths}
+    """All files and folders in this folder by name, with their content; of large ones, the size."""
+    own = ("temporary", "torchinductor")
+    return {str(path): _content(path) for path in Path().rglob("*") if not path.name.startswith(own)}
+
+
+def _content(path: Path) -> bytes:
+    if not path.is_file():
+        return b""
+    return path.read_bytes() if path.stat().st_size < 2**20 else str(path.stat().st_size).encode()
 
 
 def _left(before: dict[str, bytes], after: dict[str, bytes], answer: Answer) -> Iterator[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import sqlite3
 import tempfile
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,8 @@ from fuzz.library import Table, World
 
 NET = "net.toml"
 MISSING = {
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL", "NaN", "n/a",
-    "nan", "null",
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL",
+    "NaN", "n/a", "nan", "null",
 }  # fmt: skip
 """Texts that mean an empty cell in text files."""
 Written = tuple[dict[str, bytes], World]
@@ -56,13 +58,13 @@ def as_parquet(world: World) -> Written:
 def as_sqlite(world: World) -> Written:
     """A SQLite file with all tables."""
     seen = stored(world)
-    return {"net.db": sqlite_bytes(statements(seen), seen.tables), NET: net(world, "", "net.db")}, seen
+    return {"net.db": sqlite_bytes(statements(seen), seen.tables), NET: net(seen, "", "net.db")}, seen
 
 
 def as_duckdb(world: World) -> Written:
     """A DuckDB file with all tables."""
     seen = stored(world)
-    return {"net.duckdb": duckdb_bytes(statements(seen), seen.tables), NET: net(world, "", "net.duckdb")}, seen
+    return {"net.duckdb": duckdb_bytes(statements(seen), seen.tables), NET: net(seen, "", "net.duckdb")}, seen
 
 
 def net(world: World, ending: str, database: str | None = None) -> bytes:
@@ -85,8 +87,8 @@ def typed(world: World) -> World:
 
 
 def stored(world: World) -> World:
-    """The world with columns that any database takes: whole numbers, numbers or text."""
-    seen = typed(world)
+    """The world with columns that any database takes: whole numbers, numbers or text, under names it allows."""
+    seen = typed(_nameable(world))
     for table in seen.tables.values():
         for column, cells in table.items():
             kinds = {type(v) for v in cells if v is not None}
@@ -96,6 +98,16 @@ def stored(world: World) -> World:
             elif kinds == {int, float}:
                 table[column] = [None if v is None else float(v) for v in cells]
     return seen
+
+
+def _nameable(world: World) -> World:
+    """The world with an underscore for names that SQL has no words for, and for zero bytes in them."""
+    text = json.dumps(world.described).replace("\\u0000", "_").replace('""', '"_"')
+    tables = {
+        name: {c.replace("\x00", "_") or "_": cells for c, cells in table.items()}
+        for name, table in world.tables.items()
+    }
+    return replace(world, tables=tables, described=json.loads(text))
 
 
 def _of_one_type(cells: list[Any]) -> list[Any]:
@@ -156,7 +168,7 @@ def sqlite_bytes(statements: Mapping[str, str], tables: Mapping[str, Table]) -> 
 
 
 def duckdb_bytes(statements: Mapping[str, str], tables: Mapping[str, Table]) -> bytes:
-    """A DuckDB file of tables, each made by a statement."""
+    """A DuckDB file of tables, each made by a statement; rows that refer to others of their table go in one by one."""
     import duckdb
 
     with tempfile.TemporaryDirectory() as folder:
@@ -164,9 +176,13 @@ def duckdb_bytes(statements: Mapping[str, str], tables: Mapping[str, Table]) -> 
         with duckdb.connect(path) as connection:
             for name, table in tables.items():
                 connection.execute(statements[name])
-                found = pa.table({f"c{i}": pa.array(cells) for i, cells in enumerate(table.values())})
-                connection.register("found rows", found)
-                connection.execute(f'INSERT INTO {quoted(name)} SELECT * FROM "found rows"')
+                if "REFERENCES" in statements[name]:
+                    marks = ", ".join("?" * len(table))
+                    connection.executemany(f"INSERT INTO {quoted(name)} VALUES ({marks})", rows(table))
+                else:
+                    found = pa.table({f"c{i}": pa.array(cells) for i, cells in enumerate(table.values())})
+                    connection.register("found rows", found)
+                    connection.execute(f'INSERT INTO {quoted(name)} SELECT * FROM "found rows"')
         return path.read_bytes()
 
 

@@ -8,8 +8,8 @@ from importlib import import_module
 from fuzz.case import Case
 
 INPUTS = (
-    "descriptions", "csv_files", "parquet_files", "sqlite_files", "duckdb_files", "triples", "metagraphs", "run_folders",
-    "command_lines", "predictions", "questions", "ratings", "routes", "reuse",
+    "descriptions", "csv_files", "parquet_files", "sqlite_files", "duckdb_files", "triples", "metagraphs",
+    "run_folders", "command_lines", "predictions", "questions", "ratings", "routes", "reuse",
 )  # fmt: skip
 
 

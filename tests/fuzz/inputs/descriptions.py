@@ -14,9 +14,10 @@ from fuzz.oracles import open_net
 from fuzz.writers import NET, as_csv
 
 SETTINGS = (
-    "metric", "label", "split", "shares", "seed", "positive", "class_weight", "kind", "id", "features", "encode", "where", "time",
-    "time_of", "delay", "weight", "both", "name", "source", "target", "file", "table", "database", "on_unknown", "encoding",
-    "as_of", "moments", "windows", "triples", "notes", "format", "nodes", "relations", "task",
+    "metric", "label", "split", "shares", "seed", "positive", "class_weight", "kind", "id", "features", "encode",
+    "where", "time", "time_of", "delay", "weight", "both", "name", "source", "target", "file", "table", "database",
+    "on_unknown", "encoding", "as_of", "moments", "windows", "triples", "notes", "format", "nodes", "relations",
+    "task",
 )  # fmt: skip
 
 
@@ -26,7 +27,7 @@ def cases(seed: int) -> Case:
     world = library(rng)
     files, _ = as_csv(world)
     described = _files_named(world.described)
-    words = [_change(described, rng) for _ in range(rng.randint(1, 3))]
+    words = [_change(described, rng) for _ in range(rng.choice((1, 1, 1, 2)))]
     try:
         files[NET] = to_toml(described).encode("utf-8", "replace")
     except (ValueError, TypeError):  # what TOML cannot write, such as null
@@ -53,6 +54,8 @@ def _change(data: dict[str, Any], rng: Random) -> str:
             break
         path.append(rng.choice(inner))
         place = place[path[-1]]
+    if rng.random() < 0.4:
+        return _right(data, rng)
     kind = rng.choice(("set", "set", "drop", "add", "add", "rename"))
     key = rng.choice([*place] or ["x"])
     if kind == "set":
@@ -65,6 +68,31 @@ def _change(data: dict[str, Any], rng: Random) -> str:
     elif key in place:
         place[odd.name(rng)] = place.pop(key)
     return f"{kind} {'.'.join([*path, key])!r}"
+
+
+def _right(data: dict[str, Any], rng: Random) -> str:
+    """A setting that is right, at its place."""
+    task, nodes, relations = data.get("task"), data.get("nodes"), data.get("relations")
+    if not all(isinstance(part, dict) for part in (task, nodes, relations)):
+        return "nothing"
+    task |= rng.choice(
+        (
+            {"metric": "accuracy"},
+            {"seed": 7},
+            {"shares": [0.5, 0.3, 0.2]},
+            {"class_weight": "balanced"},
+            {"kind": "classification"},
+        )
+    )
+    for node in nodes.values():
+        if isinstance(node, dict) and node.get("file") == "authors.csv" and rng.random() < 0.5:
+            node |= rng.choice(
+                ({"features": ["age"]}, {"features": []}, {"where": {"town": "Ulm"}}, {"features": ["age", "town"]})
+            )
+    for relation in relations.values():
+        if isinstance(relation, dict) and rng.random() < 0.3:
+            relation |= rng.choice(({"both": False}, {"where": {"paper": "p0"}}, {"split": "|"}, {"name": "other"}))
+    return "right settings"
 
 
 def _writable(data: Any) -> Any:

@@ -15,7 +15,12 @@ from fuzz.library import library
 from fuzz.oracles import QUICK, RUN
 from fuzz.writers import NET, as_csv
 
-RELATIONS = (["author", "wrote", "paper"], ["paper", "rev_wrote", "author"], ["paper", "in", "venue"], ["author", "knows", "author"])
+RELATIONS = (
+    ["author", "wrote", "paper"],
+    ["paper", "rev_wrote", "author"],
+    ["paper", "in", "venue"],
+    ["author", "knows", "author"],
+)
 
 
 def cases(seed: int) -> Case:
@@ -57,7 +62,9 @@ def _mutate(graph: dict[str, Any], rng: Random) -> str:
             lambda: links.update({link: odd.plain(rng)}),
             lambda: links.update({link: [["author", odd.name(rng), "author"]]}),
             lambda: links.update({link: [[odd.name(rng), "r", odd.plain(rng)]]}),
-            lambda: links.update({rng.choice(("9999<-0", "1<-1", "0<-0", "1<-²", "x", "", "9" * 5000 + "<-0")): ["empty"]}),
+            lambda: links.update(
+                {rng.choice(("9999<-0", "1<-1", "0<-0", "1<-²", "x", "", "9" * 5000 + "<-0")): ["empty"]}
+            ),
             lambda: graph.update({odd.name(rng): odd.plain(rng)}),
             lambda: links.update({link: ["identity", "identity"]}),
         )

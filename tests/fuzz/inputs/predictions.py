@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import sqlite3
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,8 +16,8 @@ from fuzz.case import Answer, Case
 from fuzz.damage import damaged
 from fuzz.expected import pairs_of
 from fuzz.library import Table, World
-from fuzz.oracles import PREDICT, RUN, finite_scores, fit, joined, probable, same_both_ways
-from fuzz.shop import shop, shop_statements
+from fuzz.oracles import PREDICT, RUN, finite_scores, fit, joined, probable, same_both_ways, table
+from fuzz.shop import DAYS, day, shop, shop_statements
 from fuzz.writers import duckdb_bytes, sqlite_bytes, stored
 
 TASK = ("--task", "churn.csv", "--label", "gone")
@@ -27,14 +27,13 @@ def cases(seed: int) -> Case:
     """A shop, a file of predictions, and up to two things wrong with them."""
     rng = Random(f"predictions {seed}")
     world = shop(rng)
-    words, options = [], []
-    for _ in range(rng.choice((0, 1, 1, 2))):
-        words.append(_mutate(world, options, rng))
+    options: list[str] = []
+    words = [_mutate(world, options, rng) for _ in range(rng.choice((0, 1, 1, 2)))]
     seen = stored(world)
     file, to_bytes = rng.choice((("shop.db", sqlite_bytes), ("shop.db", sqlite_bytes), ("shop.duckdb", duckdb_bytes)))
     try:
         data = to_bytes(shop_statements(world), {n: t for n, t in seen.tables.items() if n != "churn"})
-    except (sqlite3.Error, OSError, ValueError, RuntimeError, Exception):  # noqa: BLE001  rows that break a key
+    except Exception:  # rows that break a key
         data = to_bytes(shop_statements(shop(Random(0))), stored(shop(Random(0))).tables)
     files = {file: data, "churn.csv": _csv(seen.tables["churn"])}
     if rng.random() < 0.15:
@@ -44,11 +43,44 @@ def cases(seed: int) -> Case:
     forward = joined(_forward(file, world, options))
     if rng.random() < 0.6:
         return Case(", ".join(words), files, (("describe", file, *TASK, *options), _opened(file, options)), forward)
+    if not words and rng.random() < 0.5:
+        return _newer(rng, world, files, file, to_bytes)
     at = ("predict", RUN, "--at", rng.choice((*odd.DATES, "2024-02-10", "2024-03-05")))
-    steps = (fit(file, *TASK, *options, method="features"), *PREDICT) if rng.random() < 0.6 else (
-        fit(file, *TASK, *options, method="features"), at)
+    steps = (
+        (fit(file, *TASK, *options, method="features"), *PREDICT)
+        if rng.random() < 0.6
+        else (fit(file, *TASK, *options, method="features"), at)
+    )
     oracle = joined(forward, finite_scores, same_both_ways, probable) if len(steps) == 3 else forward
     return Case(", ".join(words), files, steps, oracle, terminal=rng.random() < 0.2)
+
+
+def _newer(rng: Random, world: World, files: dict[str, bytes], file: str, to_bytes: Any) -> Case:
+    """Later orders and new customers change no answer on what was asked before them."""
+    later = world.copy()
+    people, orders = later.tables["customers"], later.tables["orders"]
+    count, new = len(orders["order_id"]), len(people["customer_id"])
+    for cells, value in zip(people.values(), (new, "C"), strict=True):
+        cells.append(value)
+    for i in range(20):
+        row = (count + i, rng.randrange(new + 1), day(DAYS + i), 1e4 * rng.random())
+        for cells, value in zip(orders.values(), row, strict=True):
+            cells.append(value)
+    grown = to_bytes(shop_statements(later), {n: t for n, t in stored(later).tables.items() if n != "churn"})
+
+    def rewrite() -> None:
+        Path(file).write_bytes(grown)
+
+    command = ("predict", RUN, "--data", file)
+    steps = (fit(file, *TASK, method=rng.choice(("features", "random"))), ("predict", RUN), rewrite, command)
+    return Case("newer data", files, steps, joined(_as_before))
+
+
+def _as_before(answers: Sequence[Answer]) -> Iterator[str]:
+    before, after = table(answers[1].out), {tuple(row) for row in table(answers[-1].out)}
+    changed = [row for row in before if tuple(row) not in after]
+    if changed:
+        yield f"{len(changed)} of {len(before)} answers changed with later rows, such as {changed[:2]}"
 
 
 def _mutate(world: World, options: list[str], rng: Random) -> str:
@@ -64,8 +96,8 @@ def _mutate(world: World, options: list[str], rng: Random) -> str:
         churn[odd.name(rng) or "x"] = churn.pop(rng.choice([*churn]))
     else:
         table, column = {
-            "date": (churn, "date"), "order date": (orders, "ordered_at"), "label": (churn, "gone"), "split": (churn, "split"),
-            "entity": (churn, "customer_id"),
+            "date": (churn, "date"), "order date": (orders, "ordered_at"), "label": (churn, "gone"),
+            "split": (churn, "split"), "entity": (churn, "customer_id"),
         }[kind]  # fmt: skip
         cells = table.get(column, [])
         for _ in range(rng.choice((1, 3))):
@@ -101,7 +133,9 @@ def _forward(file: str, world: World, options: Sequence[str]) -> Any:
     def found(_: Sequence[Answer]) -> Iterator[str]:
         if options or {"date", "ordered_at", "customer_id"} - {*world.tables["churn"], *world.tables["orders"]}:
             return
-        dates = dict(zip(map(str, world.tables["orders"]["order_id"]), world.tables["orders"]["ordered_at"], strict=True))
+        dates = dict(
+            zip(map(str, world.tables["orders"]["order_id"]), world.tables["orders"]["ordered_at"], strict=True)
+        )
         owner = dict(zip(dates, world.tables["orders"]["customer_id"], strict=True))
         problem = open_problem(_source(file, options))
         for relation in problem.graph.adjacency:

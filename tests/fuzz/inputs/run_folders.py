@@ -39,7 +39,9 @@ def base() -> tuple[dict[str, bytes], str]:
         assert answer.code == 0, answer.err
         printed = command("predict", str(run)).out
         found = {f"run/{p.relative_to(run)}": p.read_bytes() for p in run.rglob("*") if p.is_file()}
-        moved = {n: data.replace(f"{folder}/".encode(), b"") if n == "run/run.json" else data for n, data in found.items()}
+        moved = {
+            n: data.replace(f"{folder}/".encode(), b"") if n == "run/run.json" else data for n, data in found.items()
+        }
     return files | moved, printed
 
 
