@@ -160,7 +160,7 @@ def unknown_ids(world: World, rng: Random) -> None:
 
 def few_labels(world: World, rng: Random) -> None:
     """Labels are of one class, of too many, or hardly there."""
-    labels = world.tables["authors",].get("field", [])
+    labels = world.tables["authors"].get("field", [])
     kind = rng.choice(("one", "none", "each", "rare"))
     for i, label in enumerate(labels):
         changed = {"one": label and "art", "none": None, "each": f"c{i}", "rare": label if i < 4 else None}

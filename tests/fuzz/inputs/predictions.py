@@ -36,6 +36,8 @@ def cases(seed: int) -> Case:
     except Exception:  # rows that break a key
         data = to_bytes(shop_statements(shop(Random(0))), stored(shop(Random(0))).tables)
     files = {file: data, "churn.csv": _csv(seen.tables["churn"])}
+    if not words and rng.random() < 0.7:
+        return _newer(rng, world, files, file, to_bytes)
     if rng.random() < 0.15:
         name = rng.choice([*files])
         files[name], kind = damaged(files[name], rng)
@@ -43,8 +45,6 @@ def cases(seed: int) -> Case:
     forward = joined(_forward(file, world, options))
     if rng.random() < 0.6:
         return Case(", ".join(words), files, (("describe", file, *TASK, *options), _opened(file, options)), forward)
-    if not words and rng.random() < 0.5:
-        return _newer(rng, world, files, file, to_bytes)
     at = ("predict", RUN, "--at", rng.choice((*odd.DATES, "2024-02-10", "2024-03-05")))
     steps = (
         (fit(file, *TASK, *options, method="features"), *PREDICT)
@@ -60,8 +60,8 @@ def _newer(rng: Random, world: World, files: dict[str, bytes], file: str, to_byt
     later = world.copy()
     people, orders = later.tables["customers"], later.tables["orders"]
     count, new = len(orders["order_id"]), len(people["customer_id"])
-    for cells, value in zip(people.values(), (new, "C"), strict=True):
-        cells.append(value)
+    for cells, values in zip(people.values(), ([*range(new, new + 9)], [*"CCCCCCCCC"]), strict=True):
+        cells.extend(values)
     for i in range(20):
         row = (count + i, rng.randrange(new + 1), day(DAYS + i), 1e4 * rng.random())
         for cells, value in zip(orders.values(), row, strict=True):

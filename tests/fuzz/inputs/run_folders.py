@@ -49,7 +49,7 @@ def cases(seed: int) -> Case:
     """A run with one file changed, used by a command; the data lie where `--data` says."""
     rng = Random(f"run {seed}")
     files, printed = dict(base()[0]), base()[1]
-    kind = rng.choice((_field, _field, _history, _weights, _damaged, _damaged, _missing, _nothing))
+    kind = rng.choice((_field, _field, _history, _weights, _weights, _damaged, _damaged, _missing, _nothing))
     word = kind(files, rng)
     step = rng.choice(COMMANDS)
     if step[0] in ("predict", "score"):
