@@ -127,5 +127,5 @@ def test_the_note_names_the_classes_and_both_options():
 
 @pytest.mark.parametrize("weight", [[], [["x"]], 3, "x", {"yes": "much"}, {"yes": 0}, {"yes": True}], ids=repr)
 def test_odd_weights_are_refused_when_a_description_is_read(weight):
-    with pytest.raises(DiffmgError, match="class_weight.* but got"):
+    with pytest.raises(DiffmgError, match=r"class_weight.* but got"):
         ClassificationSpec("author", ("left",), class_weight=weight)
