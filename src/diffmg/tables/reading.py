@@ -40,6 +40,7 @@ def read_table(path: Path | str, encoding: str = "utf8", names: Sequence[str] = 
         if kind == ".parquet":
             with pa.input_stream(str(path), compression=packing) as stream:
                 table = parquet.read_table(pa.BufferReader(stream.read_buffer()) if packing else path)
+            table.validate(full=True)  # a damaged file may hold text that is none
         else:
             table = _read_text(path, packing, DELIMITERS[kind], encoding, names)
     except (pa.ArrowException, OSError, LookupError, UnicodeError) as error:
