@@ -27,10 +27,10 @@ release-check: $(VENV)/ready
 	$(RUN)/python -m benchmarks render --check
 
 fuzz: $(VENV)/ready
-	PYTHONPATH=tests OMP_NUM_THREADS=1 $(RUN)/python -m fuzz campaign --cases $(N) --workers $(WORKERS)
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(RUN)/python -m fuzz campaign --cases $(N) --workers $(WORKERS) $(KEEP)
 
 mutants: $(VENV)/ready
-	PYTHONPATH=tests OMP_NUM_THREADS=1 $(RUN)/python -m fuzz mutants
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(RUN)/python -m fuzz mutants $(KEEP)
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -38,6 +38,8 @@ def campaign(
     found |= {"slowest": round(max(one.result.seconds for one in done), 1), "counts": campaigns.counts(done)}
     for folder in (out, *([RESULTS] if keep else [])):
         _write(folder / "campaign.json", found)
+    if keep:
+        render()
     (out / "campaign.md").write_text(campaign_table(found) + "\n", encoding="utf-8")
     typer.echo(campaign_table(found))
     bad = Counter(one.result.outcome for one in done if one.result.outcome not in GOOD)
@@ -74,6 +76,7 @@ def mutants(
     told = {"command": "make mutants", "mutants": rows}
     if keep:
         _write(RESULTS / "mutants.json", told)
+        render()
     typer.echo(mutants_table(told))
     raise typer.Exit(0 if all(row["input"] for row in rows) else 1)
 
@@ -87,8 +90,9 @@ def render() -> None:
 def rendered(page: str) -> str:
     """The page with the tables of the result files."""
     for name, told in (("campaign", campaign_table), ("mutants", mutants_table)):
-        found = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        page = filled(page, name, told(found))
+        file = RESULTS / f"{name}.json"
+        if file.is_file():
+            page = filled(page, name, told(json.loads(file.read_text(encoding="utf-8"))))
     return page
 
 

@@ -18,6 +18,8 @@ class Answer:
     code: int
     out: str = ""
     err: str = ""
+    terminal: bool = False
+    """Whether it was written to a terminal, where it may look different."""
 
 
 Step = tuple[str, ...] | Callable[[], None]

@@ -126,7 +126,7 @@ def command(*arguments: str, terminal: bool = False) -> Answer:
             main()
         except SystemExit as stop:
             code = stop.code or 0
-    return Answer(code if isinstance(code, int) else 1, out.text(), err.text())
+    return Answer(code if isinstance(code, int) else 1, out.text(), err.text(), terminal)
 
 
 def _files() -> dict[str, bytes]:

@@ -9,7 +9,7 @@ from fuzz.case import Case
 
 INPUTS = (
     "descriptions", "csv_files", "parquet_files", "sqlite_files", "duckdb_files", "triples", "metagraphs",
-    "run_folders", "command_lines", "predictions", "questions", "ratings", "routes", "reuse",
+    "run_folders", "stopped_runs", "command_lines", "predictions", "questions", "ratings", "routes", "reuse",
 )  # fmt: skip
 
 
