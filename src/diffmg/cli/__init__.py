@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from diffmg import __version__
-from diffmg.cli import ask, datasets, demo, describe, export, fit, listing, memory, resume, show, use
+from diffmg.cli import ask, common, datasets, demo, describe, export, fit, listing, memory, resume, show, use
 from diffmg.cli.common import errors, say
 from diffmg.core import DiffmgError, MissingDataError
+from diffmg.core.trust import allow_outside, trust_server
 
 INTERRUPTED = 130
 
@@ -47,8 +48,18 @@ def about(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version and stop.")
     ] = False,
+    outside: Annotated[
+        bool, typer.Option("--allow-outside", help="Let descriptions name files outside of their folder.")
+    ] = False,
+    servers: Annotated[
+        list[str] | None,
+        common.option("--trust-server", metavar="HOST", help="A server named by a file that may get PGPASSWORD."),
+    ] = None,
 ) -> None:
     """Learning on heterogeneous networks without hand-made meta paths."""
+    allow_outside(outside)
+    for server in servers or ():
+        trust_server(server)
 
 
 def main() -> None:

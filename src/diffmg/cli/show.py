@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from diffmg.cli import common
-from diffmg.cli.common import say
+from diffmg.cli.common import emit, say
 from diffmg.core import DiffmgError, MetaGraph, read_metagraphs, read_run
 from diffmg.core.files import write_text
 
@@ -21,7 +21,7 @@ def show(
 
     drawing = draw_all(_find(what), form)
     if out is None:
-        typer.echo(drawing)
+        emit(f"{drawing}\n")
     else:
         write_text(out, drawing + "\n")
         say(f"written to {out}")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from diffmg.core.codec import register
 from diffmg.core.errors import DiffmgError
+from diffmg.core.limits import MOST_STATES
 from diffmg.core.schema import Relation
 
 
@@ -26,9 +27,6 @@ class Special(Enum):
 
 IDENTITY = Special.IDENTITY
 EMPTY = Special.EMPTY
-
-MOST_STATES = 1000
-"""The most states a meta graph file may have; a larger number is taken for a mistake."""
 
 LONGEST_LINK = 40
 """The most characters of a link in a file: numbers of thousands of digits are no states."""
@@ -59,6 +57,8 @@ def links_of(depth: int) -> tuple[Link, ...]:
     """All links of the DAG with states 0 to `depth`: 1<-0, 2<-0, 2<-1, 3<-0, ..."""
     if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
         raise DiffmgError(f"`depth >= 1` must hold (K, the number of states), but got depth={depth!r}")
+    if depth > MOST_STATES:
+        raise DiffmgError(f"`depth <= {MOST_STATES}` must hold (K, the number of states), but got depth={depth!r}")
     return tuple(Link(k, i) for k in range(1, depth + 1) for i in range(k))
 
 

@@ -18,6 +18,7 @@ from diffmg.core import TASKS, DiffmgError, MetaGraph, MethodSpec, Part, Setting
 from diffmg.core.codec import check_format, from_plain, to_plain
 from diffmg.core.files import check_unchanged, digest_of
 from diffmg.core.run import Data
+from diffmg.core.trust import named_by_file, named_by_user
 from diffmg.runs.provenance import data_of, differences
 from diffmg.runs.sources import open_problem
 from diffmg.runs.tensors import read_tensors, write_tensors
@@ -82,6 +83,8 @@ class Model:
         ids = {name.removeprefix("ids."): t for name, t in tensors.items() if name.startswith("ids.")}
         weights = {name.removeprefix("weights."): t for name, t in tensors.items() if name.startswith("weights.")}
         recipe = from_plain(Recipe, plain, f"the model {str(file)!r}")
+        named_by_file(recipe.source.name)
+        _check_finite(weights, file)
         model = cls(recipe, weights, {t: _ids_from(rows) for t, rows in ids.items()}, root=root)
         return model if problem is None else model.on(problem)
 
@@ -109,6 +112,8 @@ class Model:
 
         User tables are encoded with the fitted encoders.
         """
+        if isinstance(data, Source):
+            named_by_user(data.name)
         problem = data if isinstance(data, Problem) else self._open(data)
         return Model(self.recipe, self.weights, self.ids, self._aligned(problem), self._root)
 
@@ -120,6 +125,8 @@ class Model:
         """
         from diffmg.runs.newer import moved_weights, newer_problem
 
+        if data is not None:
+            named_by_user(data)
         problem, wanted = newer_problem(self.recipe, data, at)
         recipe = self.recipe
         network = recipe.method.make().network(problem, recipe.settings, recipe.seed, recipe.metagraphs)
@@ -229,6 +236,12 @@ def _model_file(path: Path) -> Path:
     if expected is not None:
         check_unchanged(file, expected)
     return file
+
+
+def _check_finite(weights: Mapping[str, Tensor], file: Path) -> None:
+    bad = [name for name, t in weights.items() if t.is_floating_point() and not torch.isfinite(t).all()]
+    if bad:
+        raise DiffmgError(f"weights must be finite numbers, but got others in {bad[:3]} of {str(file)!r}; fit again")
 
 
 def _ids_to(ids: NDArray[Any]) -> Tensor:

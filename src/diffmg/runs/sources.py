@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from diffmg.core import METHODS, DiffmgError, Engine, Method, MethodSpec, Plan, Settings, Source
 from diffmg.core.budget import Budget
 from diffmg.core.plan import Refit
+from diffmg.core.trust import named_by_user
 
 if TYPE_CHECKING:
     from diffmg.datasets import Published
@@ -27,7 +28,9 @@ def open_problem(
 
     `root` is the folder of the data sets. `encoders` are the fitted encoders of a model, for user tables.
     """
-    source = Source(source) if isinstance(source, str) else source
+    if isinstance(source, str):
+        named_by_user(source)
+        source = Source(source)
     if not source.name:
         raise DiffmgError("data must have a name to be opened, but got a network that was built in Python; give it")
     if not source.is_described:

@@ -36,6 +36,7 @@ def build_network(
     ids, rows = _numbered(description, tables, by_id)
     edges, notes = _all_edges(description, tables, ids)
     values = {t: keys.values for t, keys in ids.items()}
+    notes += [f"node type {t}: no nodes" for t, found in values.items() if not len(found)]
     read = [note for table in tables.values() for note in notes_of(table)]
     network = Network(description, tables, values, rows, {}, {}, edges, (*description.notes, *notes, *read))
     if description.moments is None:
