@@ -271,5 +271,17 @@ MUTANTS = (
     ),
     Mutant("ranks count from zero", "diffmg.tasks.item_ranking:table_of", _after(_ranks_from_zero), ("ratings",)),
     Mutant("triples are turned round", "diffmg.tables.triples:Triples.named", _after(_turned), ("triples",)),
-    Mutant("checksums are not compared", f"{MODEL}:check_unchanged", _instead(None), ("run_folders",)),
+    Mutant(
+        "checksums are not compared",
+        f"{MODEL}:check_unchanged diffmg.runs.tensors:_checksum",
+        _instead("0"),
+        ("run_folders",),
+    ),
+    Mutant(
+        "checkpoints are not checked",
+        "diffmg.runs.tensors:_checksum diffmg.runs.folder:RunFolder._check_identity",
+        _instead("0"),
+        ("stopped_runs",),
+    ),
+    Mutant("control characters are shown", "diffmg.cli.console:clean", lambda _: str, ("sqlite_files", "csv_files")),
 )

@@ -14,6 +14,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -53,6 +54,7 @@ class _Output(io.TextIOWrapper):
 
 def run_case(case: Case, folder: Path, seconds: float = SECONDS) -> Result:
     """Write the files of a case to a new folder, run its steps there, ask its oracle."""
+    _warm_up()
     start = time.monotonic()
     before, temporary = Path.cwd(), folder / "temporary"
     temporary.mkdir(parents=True)
@@ -72,6 +74,16 @@ def run_case(case: Case, folder: Path, seconds: float = SECONDS) -> Result:
     finally:
         os.chdir(before)
     return Result(outcome, detail, time.monotonic() - start)
+
+
+@cache
+def _warm_up() -> None:
+    """The first step of an optimiser imports for seconds, which are not those of a case."""
+    import torch
+
+    weight = torch.nn.Parameter(torch.ones(1))
+    weight.sum().backward()
+    torch.optim.Adam([weight]).step()
 
 
 def _write(case: Case) -> None:
