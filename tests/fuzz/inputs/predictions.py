@@ -73,10 +73,13 @@ def _newer(rng: Random, world: World, files: dict[str, bytes], file: str, to_byt
 
     command = ("predict", RUN, "--data", file)
     steps = (fit(file, *TASK, method=rng.choice(("features", "random"))), ("predict", RUN), rewrite, command)
-    return Case("newer data", files, steps, joined(_as_before))
+    return Case("newer data", files, steps, _as_before)
 
 
 def _as_before(answers: Sequence[Answer]) -> Iterator[str]:
+    if answers[-1].code:
+        yield f"newer rows are refused: {answers[-1].err.strip()}"
+        return
     before, after = table(answers[1].out), {tuple(row) for row in table(answers[-1].out)}
     changed = [row for row in before if tuple(row) not in after]
     if changed:
