@@ -40,7 +40,9 @@ def test_texts_and_tables_show_names_as_they_are(name: str) -> None:
 
 
 def test_describing_a_hostile_description_controls_nothing(tmp_path: Path) -> None:
-    toml = TOML.replace("nodes.paper", 'nodes."[/x]\\u001b[31m"').replace('["paper", "paper"]', '["[/x]\\u001b[31m", "paper"]')
+    toml = TOML.replace("nodes.paper", 'nodes."[/x]\\u001b[31m"').replace(
+        '["paper", "paper"]', '["[/x]\\u001b[31m", "paper"]'
+    )
     toml = toml.replace("relations.wrote", 'relations."[red]\\u001b]0;wrote"')
     path = write_library(tmp_path, toml)
     answer = diffmg("describe", path)
@@ -52,15 +54,17 @@ def test_describing_a_hostile_description_controls_nothing(tmp_path: Path) -> No
 
 def test_a_fit_on_hostile_tables_controls_nothing(tmp_path: Path) -> None:
     """Names of tables and columns, ids and classes, in notes and results."""
-    papers = library()["papers"]
+    papers = library()["papers"]["paper"]
     (tmp_path / "run").mkdir()
     path = tmp_path / "a.db"
     with sqlite3.connect(path) as connection:
         connection.execute(f'CREATE TABLE "author{ESCAPE}" (id TEXT PRIMARY KEY, "[/age]{ESCAPE}" INTEGER, field TEXT)')
-        connection.execute(f'CREATE TABLE paper (id INTEGER PRIMARY KEY, by TEXT REFERENCES "author{ESCAPE}", year INT)')
+        connection.execute(
+            f'CREATE TABLE paper (id INTEGER PRIMARY KEY, by TEXT REFERENCES "author{ESCAPE}", year INT)'
+        )
         authors = [(f"a{i}{ESCAPE}", i, ("[red]" + ESCAPE, "blue")[i % 2]) for i in range(12)]
         connection.executemany(f'INSERT INTO "author{ESCAPE}" VALUES (?, ?, ?)', authors)
-        rows = [(int(p), f"a{i % 12}{ESCAPE}", int(y)) for i, (p, y) in enumerate(zip(papers["paper"], papers["year"]))]
+        rows = [(int(paper), f"a{i % 12}{ESCAPE}", 1990 + i) for i, paper in enumerate(papers)]
         connection.executemany("INSERT INTO paper VALUES (?, ?, ?)", rows)
     connection.close()
     target = f"author{ESCAPE}.field"

@@ -44,7 +44,7 @@ def test_the_server_of_an_address(address: str, server: str) -> None:
 def test_a_server_that_only_a_file_names_gets_no_password() -> None:
     check_server("postgresql://shop.org/db")
     named_by_file("postgresql://shop.org/db")
-    with pytest.raises(DiffmgError, match="--trust-server 'shop.org'") as error:
+    with pytest.raises(DiffmgError, match=r"--trust-server 'shop\.org'") as error:
         check_server("postgresql://you@shop.org/other")
     assert "hunter2" not in str(error.value)
 
@@ -87,7 +87,7 @@ def test_files_outside_of_a_folder_are_refused_unless_allowed(name: str, tmp_pat
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "link").symlink_to(tmp_path)
-    with pytest.raises(DiffmgError, match="inside its own folder .*--allow-outside"):
+    with pytest.raises(DiffmgError, match=r"inside its own folder .*--allow-outside"):
         check_inside(name, folder)
     allow_outside()
     try:

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from diffmg import make_plan, run
 from diffmg.core import DiffmgError
+from diffmg.datasets import load_dataset
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.lock import LOCK, locked
+from diffmg.training.job import Job, Quiet
 
 HOLD = "import sys, time; from pathlib import Path; from diffmg.runs.lock import locked\n" + (
     "with locked(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)"
@@ -98,3 +101,25 @@ def test_of_two_fits_into_one_folder_one_is_refused(tmp_path: Path) -> None:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
                 process.communicate()
+
+
+class Impatient(Quiet):
+    """Ctrl-C before the first epoch."""
+
+    def begin(self, phase: str, job: Job) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("race", [{}, {"budget": 3}])
+def test_ctrl_c_before_the_first_epoch_leaves_a_folder_that_goes_on(race: dict[str, int], tmp_path: Path) -> None:
+    problem = load_dataset("academic:120")
+    settings = {"dim": 4, "max_epochs": 2}
+    options = {} if race else {"epochs": 1, "search_seeds": 1}
+    plan = make_plan(problem.source, "auto" if race else "diffmg", options, settings, device="cpu", **race)
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, problem, RunFolder.create(tmp_path / "run"), Impatient())
+    assert not (tmp_path / "run" / LOCK).exists()
+    done, _ = run(plan, problem, RunFolder.unfinished(tmp_path / "run"))
+    assert done.status == "done"
+    whole, _ = run(plan, problem)
+    assert (done.candidates, done.trained) == (whole.candidates, whole.trained)

@@ -135,7 +135,9 @@ def append(data: Data, rng: random.Random) -> Data:
         table["town"][-1] = "Kiel"
     if "paper" in table and "author" in table:
         written = {*zip(table["author"][:-1], table["paper"][:-1], strict=True)}
-        free = [(a, p) for a in data[0]["authors"]["author"] for p in data[0]["papers"]["paper"] if (a, p) not in written]
+        free = [
+            (a, p) for a in data[0]["authors"]["author"] for p in data[0]["papers"]["paper"] if (a, p) not in written
+        ]
         table["author"][-1], table["paper"][-1] = rng.choice(free)
     return data
 

@@ -9,8 +9,8 @@ import pytest
 
 from diffmg.core import trust
 from diffmg.core.errors import DiffmgError
-from diffmg.runs.sources import describe
 from diffmg.core.plan import Source
+from diffmg.runs.sources import describe
 from diffmg.tables import read_description
 from diffmg.tables.connecting import without_password
 from library import TOML, write_library

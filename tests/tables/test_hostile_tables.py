@@ -20,8 +20,11 @@ QUICK = ("diffmg", {"epochs": 1, "search_seeds": 1}, {"dim": 4, "max_epochs": 2}
 
 
 def test_a_type_that_only_an_empty_column_names_has_no_nodes(tmp_path: Path) -> None:
-    town = '[nodes.town]\n[relations.lives]\nfile = "authors.csv"\nsource = ["author", "author"]\ntarget = ["town", "town"]\n'
-    path = write_library(tmp_path, TOML.replace("[task]", f"{town}[task]"), authors=library()["authors"] | {"town": [None] * 12})
+    lives = 'file = "authors.csv"\nsource = ["author", "author"]\ntarget = ["town", "town"]\n'
+    town = f"[nodes.town]\n[relations.lives]\n{lives}"
+    path = write_library(
+        tmp_path, TOML.replace("[task]", f"{town}[task]"), authors=library()["authors"] | {"town": [None] * 12}
+    )
     problem = read_problem(path)
     assert "node type town: no nodes" in problem.graph.notes
     assert "relation lives: no edges, left out" in problem.graph.notes
@@ -34,7 +37,7 @@ def test_one_very_long_id_is_refused_and_asks_for_no_memory(tmp_path: Path) -> N
     many = [f"p{i}" for i in range(20_000)]
     papers = {"year": [1990] * 20_001, "paper": [*many, "x" * 500_000]}
     path = write_library(tmp_path, papers=papers, wrote={"author": ["a1"], "paper": ["p1"]})
-    with pytest.raises(DiffmgError, match="ids of 'paper' must have at most .* but got one of 500000 characters"):
+    with pytest.raises(DiffmgError, match=r"ids of 'paper' must have at most .* but got one of 500000 characters"):
         read_problem(path)
     with pytest.raises(DiffmgError, match="ids of 'a' must have at most"):
         HeteroGraph.build({"a": 2}, {("a", "knows", "a"): [[0], [1]]}, ids={"a": ["x", "y" * (ID_LENGTH + 1)]})
@@ -42,7 +45,9 @@ def test_one_very_long_id_is_refused_and_asks_for_no_memory(tmp_path: Path) -> N
 
 def test_an_id_of_the_greatest_length_is_kept(tmp_path: Path) -> None:
     longest = "x" * ID_LENGTH
-    path = write_library(tmp_path, papers={"year": [1], "paper": [longest]}, wrote={"author": ["a1"], "paper": [longest]})
+    path = write_library(
+        tmp_path, papers={"year": [1], "paper": [longest]}, wrote={"author": ["a1"], "paper": [longest]}
+    )
     assert read_problem(path).graph.ids_of("paper").tolist() == [longest]
 
 
@@ -55,7 +60,9 @@ def test_rows_are_sorted_by_columns_of_any_name(name: str) -> None:
 def database(path: Path, key: str) -> Path:
     connection = sqlite3.connect(path)
     connection.execute(f'CREATE TABLE author ("{key}" TEXT PRIMARY KEY, age INT, field TEXT)')
-    connection.execute(f'CREATE TABLE paper (id INTEGER PRIMARY KEY, day DATE, "{key}" TEXT REFERENCES author ("{key}"))')
+    connection.execute(
+        f'CREATE TABLE paper (id INTEGER PRIMARY KEY, day DATE, "{key}" TEXT REFERENCES author ("{key}"))'
+    )
     connection.executemany("INSERT INTO author VALUES (?, ?, ?)", [(f"a{i}", i, "xy"[i % 2]) for i in range(20)])
     connection.executemany("INSERT INTO paper VALUES (?, ?, ?)", [(i, "2020-01-01", f"a{i % 20}") for i in range(60)])
     connection.commit()
@@ -82,13 +89,17 @@ def test_times_beyond_the_calendar_are_refused(time: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("time", ["9999-12-31", "9999-12-31T23:59:59"])
 def test_the_end_of_the_calendar_is_a_time(time: str, tmp_path: Path) -> None:
     path = database(tmp_path / "a.db", "id_")
-    assert open_problem(Source(str(path), target="author.field", as_of={"paper.day": time})).graph.num_nodes["paper"] == 60
+    assert (
+        open_problem(Source(str(path), target="author.field", as_of={"paper.day": time})).graph.num_nodes["paper"] == 60
+    )
 
 
 @pytest.mark.parametrize("time", ["x", "nan", "inf", "2020-01-01"])
 def test_a_time_of_a_column_of_numbers_is_a_number(time: str, tmp_path: Path) -> None:
     path = database(tmp_path / "a.db", "id_")
-    toml = TOML.replace("[nodes.author]", '[as_of]\n"papers.csv.year" = "T"\n\n[nodes.author]').replace('"T"', f'"{time}"')
+    toml = TOML.replace("[nodes.author]", '[as_of]\n"papers.csv.year" = "T"\n\n[nodes.author]').replace(
+        '"T"', f'"{time}"'
+    )
     for open_it in (
         lambda: open_problem(Source(str(path), target="author.field", as_of={"author.age": time})),
         lambda: read_problem(write_library(tmp_path, toml)),

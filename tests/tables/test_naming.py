@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,11 +25,11 @@ def quoted(name: str) -> str:
 
 
 def write(path: Path, name: str, key: str) -> None:
-    """Two tables: `name` refers to `people` by a column that is not its id."""
+    """Two tables: `name` refers to `people` by a column that is not its id and has the same name in both."""
     statements = [
-        f"CREATE TABLE people (id INTEGER PRIMARY KEY, {quoted(key + '_mail')} VARCHAR UNIQUE)",
+        f"CREATE TABLE people (id INTEGER PRIMARY KEY, {quoted(key)} VARCHAR UNIQUE)",
         f"CREATE TABLE {quoted(name)} (no INTEGER PRIMARY KEY, {quoted(key)} VARCHAR, FOREIGN KEY ({quoted(key)}) "
-        f"REFERENCES people ({quoted(key + '_mail')}))",
+        f"REFERENCES people ({quoted(key)}))",
         "INSERT INTO people VALUES (1, 'a'), (2, 'b'), (3, 'c')",
         f"INSERT INTO {quoted(name)} VALUES (10, 'c'), (11, 'a'), (12, NULL), (13, 'b')",
     ]
@@ -74,7 +73,7 @@ def test_a_table_of_any_name_links_the_right_rows(name: str, ending: str, tmp_pa
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_names_of_any_letters(name: str, key: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("named")
-    if name.lower() in ("people", "no") or key.lower() == "no" or name.lower().startswith("sqlite_"):
+    if name.lower() in ("people", "no") or key.lower() in ("no", "id") or name.lower().startswith("sqlite_"):
         return
     write(folder / "a.db", name, key)
     check(folder / "a.db", name, key)
@@ -87,5 +86,5 @@ def test_an_alias_is_no_table() -> None:
 
 def test_all_names_are_quoted(tmp_path: Path) -> None:
     table = DatabaseTable("t", {"c": "text"}, ("c",), (ForeignKey(("c",), "t", ("c",)),))
-    assert str(all_rows(table)).split() == ['SELECT', '"t"."c"', 'FROM', '"t"']
+    assert str(all_rows(table)).split() == ["SELECT", '"t"."c"', "FROM", '"t"']
     assert str(source_of(table)) == "t"

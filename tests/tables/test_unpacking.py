@@ -21,7 +21,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_that_grows_beyond_reason_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"id,text\n1," + b"0" * 1_000_000 + b"\n"))
-    with pytest.raises(DiffmgError, match="must unpack to at most .*unpack it first"):
+    with pytest.raises(DiffmgError, match=r"must unpack to at most .*unpack it first"):
         reading.read_table(path)
 
 
@@ -43,7 +43,7 @@ def test_a_file_beyond_the_whole_limit_is_refused(tmp_path: Path, monkeypatch: p
 def test_a_parquet_file_of_endless_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpacking, "CELLS", 100)
     parquet.write_table(pa.table({"a": [1] * 101}), tmp_path / "a.parquet")
-    with pytest.raises(DiffmgError, match="at most 100 cells .*but got 101 rows of 1 columns"):
+    with pytest.raises(DiffmgError, match=r"at most 100 cells .*but got 101 rows of 1 columns"):
         reading.read_table(tmp_path / "a.parquet")
     parquet.write_table(pa.table({"a": [1] * 100}), tmp_path / "a.parquet")
     assert reading.read_table(tmp_path / "a.parquet").num_rows == 100

@@ -45,7 +45,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def about(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001  # it acts by itself
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version and stop.")
     ] = False,
     outside: Annotated[

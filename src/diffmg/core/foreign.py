@@ -8,7 +8,7 @@ HIDDEN = frozenset("\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066
 
 
 def clean(text: str) -> str:
-    """The text with control characters written as escapes such as `\\x1b`; line breaks and tabs are kept."""
+    r"""The text with control characters written as escapes such as `\\x1b`; line breaks and tabs are kept."""
     return text if text.isascii() and text.isprintable() else "".join(map(_seen, text))
 
 

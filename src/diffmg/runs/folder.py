@@ -16,7 +16,7 @@ from typing import Any
 from diffmg.core import DiffmgError, MetaGraph, Run, read_history, read_run
 from diffmg.core.codec import to_plain
 from diffmg.core.files import cannot_write, digest_of, make_folder, sync, write_json, write_text
-from diffmg.core.parse import checked_fields
+from diffmg.core.parse import Kinds, checked_fields
 from diffmg.core.run import HISTORY, RUN, TRIED, metagraphs_to_dict
 from diffmg.runs.lock import LOCK, locked
 from diffmg.runs.model import MODEL, Model
@@ -24,7 +24,7 @@ from diffmg.runs.tensors import read_tensors, write_tensors
 from diffmg.training.job import Epoch, Job
 
 METAGRAPH, CHECKPOINTS, SINGLE = "metagraph.json", "checkpoints", "single.safetensors"
-CHECKPOINT = {"of": str, "epoch": int, "seconds": (int, float), "numbers": dict}
+CHECKPOINT: dict[str, Kinds] = {"of": str, "epoch": int, "seconds": (int, float), "numbers": dict}
 """What a checkpoint holds beside its tensors; `of` is the identity of the run."""
 
 

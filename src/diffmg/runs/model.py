@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from diffmg.core import TASKS, DiffmgError, MetaGraph, MethodSpec, Part, Settings, Source, Task, read_run
 from diffmg.core.codec import check_format, from_plain, to_plain
 from diffmg.core.files import check_unchanged, digest_of
+from diffmg.core.parse import parse_json
 from diffmg.core.run import Data
 from diffmg.core.trust import named_by_file, named_by_user
 from diffmg.runs.provenance import data_of, differences
@@ -255,5 +256,9 @@ def _ids_to(ids: NDArray[Any]) -> Tensor:
 def _ids_from(rows: Tensor) -> NDArray[Any]:
     if rows.dtype != torch.uint8:
         return np.asarray(rows.numpy())
-    kind, values = json.loads(rows.numpy().tobytes().decode())
-    return np.asarray(values, dtype=str).astype(kind)
+    text = rows.numpy().tobytes().decode(errors="replace")
+    try:
+        kind, values = parse_json(text, "the ids of a model")
+        return np.asarray(values, dtype=str).astype(kind)
+    except (TypeError, ValueError) as error:
+        raise DiffmgError(f"the ids of a model must be a type and a list, but got {text[:60]!r}; fit again") from error

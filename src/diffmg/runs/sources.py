@@ -126,6 +126,8 @@ def make_plan(
         spec = MethodSpec(method or DEFAULT_METHOD, _options(source, method or DEFAULT_METHOD, options or {}))
     if budget is None and METHODS.get(spec.name).races:
         budget = DEFAULT_BUDGET
+    if not isinstance(settings, Settings | Mapping | None):
+        raise DiffmgError(f"`settings` must be Settings or a mapping of some of them, but got {settings!r}")
     if not isinstance(settings, Settings):
         settings = _settings(source, spec.name, raced=budget is not None).changed(settings or {})
     if budget is not None and repeats > 1:

@@ -56,5 +56,5 @@ def _checksum(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
-        digest.update(tensor.reshape(-1).view(uint8).numpy())
+        digest.update(tensor.reshape(-1).view(uint8).numpy().data)
     return digest.hexdigest()

@@ -78,7 +78,8 @@ def _engine(address: str) -> Engine:
 
     if "://" not in address:
         return _file_engine(Path(address))
-    check_server(address)
+    if without_password(address) == address:
+        check_server(address)
     if address.partition("?")[0].count("@") > 1:
         raise DiffmgError(
             f"an address has one '@', before the server, but got more in {_hidden(address)!r}; "

@@ -222,7 +222,7 @@ def read_description(path: Path) -> Description:
 def _files_in(data: Mapping[str, Any]) -> Iterator[str]:
     """Names of files in a description as plain values; what is no name is told of later."""
     address, triples = data.get("database"), data.get("triples")
-    found = [address] if isinstance(address, str) and "://" not in address else []
+    found: list[Any] = [address] if isinstance(address, str) and "://" not in address else []
     found += [triples.get("file"), triples.get("nodes")] if isinstance(triples, dict) else []
     for part in (data.get("nodes"), data.get("relations")):
         tables = [t for t in part.values() if isinstance(t, dict)] if isinstance(part, dict) else []
