@@ -215,6 +215,8 @@ def test_a_damaged_state_is_named(interrupted: Path, tmp_path: Path) -> None:
     path = shutil.copytree(interrupted, tmp_path / "run")
     state = path / "checkpoints" / "search-0.safetensors"
     state.write_bytes(state.read_bytes()[:-50])
+    before = (path / "run.json").read_bytes()
     answer = diffmg("resume", path)
     assert answer.code == 2
+    assert (path / "run.json").read_bytes() == before, "what the stopped run found is still there"
     assert f"error: a file of tensors must be whole, but got '{state}'" in answer.err

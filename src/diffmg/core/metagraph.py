@@ -31,6 +31,8 @@ class Special(Enum):
 IDENTITY = Special.IDENTITY
 EMPTY = Special.EMPTY
 
+LONGEST_LINK = 40
+"""The most characters of a link in a file: numbers of thousands of digits are no states."""
 
 Operation = Relation | Special
 
@@ -48,8 +50,8 @@ class Link(NamedTuple):
     def parse(cls, text: str) -> Link:
         """Read `"4<-3"`."""
         k, arrow, i = text.partition("<-")
-        if not (arrow and k.strip().isdecimal() and i.strip().isdecimal()):
-            raise DiffmgError(f"a link is written 'k<-i' with two state numbers, but got {text!r}")
+        if not (arrow and k.strip().isdecimal() and i.strip().isdecimal() and len(text) <= LONGEST_LINK):
+            raise DiffmgError(f"a link is written 'k<-i' with two state numbers, but got {text[:80]!r}")
         return cls(int(k), int(i))
 
 

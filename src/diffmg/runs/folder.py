@@ -80,6 +80,12 @@ class RunFolder:
             self._is_new = False
             yield
 
+    def begin(self, run: Run) -> None:
+        """Write the run that begins; what a stopped run left stays until more is known."""
+        self._identity = identity_of(run)
+        if not (self.path / RUN).exists():
+            self.write(run)
+
     def write(
         self,
         run: Run,

@@ -39,6 +39,9 @@ class InMemory(RunFolder):
             kept.log(record["phase"], Epoch(record["epoch"], *(math.nan if v is None else v for v in losses)))
         return kept
 
+    def begin(self, run: Run) -> None:
+        """There is nothing to write."""
+
     def write(
         self,
         run: Run,

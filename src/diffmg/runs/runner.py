@@ -48,7 +48,7 @@ def _run(
     where = describe_device(placed.graph.device)
     begun = Run("running", plan, data_of(placed), versions(), where, notes=placed.graph.notes)
     if store is not None:
-        store.write(begun)
+        store.begin(begun)
     if plan.budget is not None:
         return _race(begun, Racing(plan, method, placed, store, watch, executor), store)
     work = _Work(plan, method, placed, store, watch)

@@ -40,8 +40,8 @@ def last_value(table: DatabaseTable, column: str) -> Select[Any]:
     return sa.select(sa.func.max(source_of(table).c[column]))
 
 
-def every_value(table: DatabaseTable, column: str) -> Select[Any]:
-    """Select each value of a column once."""
+def different_values(table: DatabaseTable, column: str) -> Select[Any]:
+    """Select the different values of a column."""
     import sqlalchemy as sa
 
     return sa.select(source_of(table).c[column]).distinct()

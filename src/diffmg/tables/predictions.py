@@ -18,7 +18,7 @@ from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.folder import name_in
 from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
-from diffmg.tables.naming import all_rows, every_value, last_value
+from diffmg.tables.naming import all_rows, different_values, last_value
 from diffmg.tables.own_rows import holds_predictions
 from diffmg.tables.reading import read_table
 from diffmg.tables.roles import Roles
@@ -131,8 +131,8 @@ def _staleness(connection: Connection, tables: Tables, times: Mapping[str, str],
     ends = []
     for table, column in times.items():
         text = tables[table].columns[column] in ("text", "any")
-        wanted = every_value(tables[table], column) if text else last_value(tables[table], column)
-        found = read_any(connection, wanted, ["found"])
+        statement = (different_values if text else last_value)(tables[table], column)
+        found = read_any(connection, statement, ["found"])
         ends.append(int(row_times(found.column("found"), f"{table}.{column}").max(initial=NEVER)))
     return "frozen" if ends and max(ends) < moments_of(made, "the predictions").max() else "fresh"
 

@@ -44,6 +44,7 @@ def read_table(path: Path | str, encoding: str = "utf8", names: Sequence[str] = 
             check_unpacked(path, packing)
         if kind == ".parquet":
             table = _read_parquet(path, packing)
+            table.validate(full=True)  # a damaged file may hold text that is none
         else:
             table = _read_text(path, packing, DELIMITERS[kind], encoding, names)
     except (pa.ArrowException, OSError, LookupError, UnicodeError) as error:
