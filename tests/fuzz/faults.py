@@ -103,6 +103,11 @@ def _row_lost(answers: Any) -> Any:
     return replace(answers, columns={name: cells[:-1] for name, cells in answers.columns.items()})
 
 
+def _streamed(change: Callable[[Any], Any]) -> Change:
+    """Every block of answers changed."""
+    return lambda right: lambda *given, **named: (change(block) for block in right(*given, **named))
+
+
 def _nan_scores(scores: Any) -> Any:
     return dict.fromkeys(scores, float("nan"))
 
@@ -117,11 +122,7 @@ def _ranks_from_zero(answers: Any) -> Any:
 
 def _unseen(right: Callable[..., Any]) -> Callable[..., Any]:
     """What was seen is recommended again."""
-
-    def change(scored: Any, users: Any, width: Any, _: Any, *rest: Any) -> Any:
-        return right(scored, users, width, None, *rest)
-
-    return change
+    return lambda top, users: right(replace(top, hidden=None), users)
 
 
 def _closed(right: Callable[..., Any]) -> Callable[..., Any]:
@@ -176,7 +177,12 @@ def _folder_first(right: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _other_ends(right: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda path, text: right(path, text.replace("\n", "\r\n"))
+    def write(path: Path, *given: Any, **named: Any) -> Any:
+        written = right(path, *given, **named)
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        return written
+
+    return write
 
 
 def _dropping(right: Callable[..., Any]) -> Callable[..., Any]:
@@ -249,11 +255,11 @@ MUTANTS = (
         _after(lambda block: block if block is None else block + 0.5),
         ("parquet_files",),
     ),
-    Mutant("answers stand at the next id", f"{MODEL}:Model.answers", _after(_answers_turned), TABLES),
-    Mutant("probabilities stand under other classes", f"{MODEL}:Model.answers", _after(_heads_turned), TABLES),
-    Mutant("an answer is lost", f"{MODEL}:Model.answers", _after(_row_lost), TABLES),
+    Mutant("answers stand at the next id", f"{MODEL}:Model.stream", _streamed(_answers_turned), TABLES),
+    Mutant("probabilities stand under other classes", f"{MODEL}:Model.stream", _streamed(_heads_turned), TABLES),
+    Mutant("an answer is lost", f"{MODEL}:Model.stream", _streamed(_row_lost), TABLES),
     Mutant("scores are no numbers", "diffmg.runs.runner:scores_on", _after(_nan_scores), TABLES),
-    Mutant("the file has other line ends than the print", "diffmg.cli.use:write_text", _other_ends, TABLES),
+    Mutant("a file has other line ends than the print", "diffmg.tasks.answer_files:write_answers", _other_ends, TABLES),
     Mutant("a temporary file stays", "diffmg.core.files:write_atomically", _left_behind, TABLES),
     Mutant("a refused fit leaves a folder", "diffmg.runs.folder:RunFolder.check_free", _folder_first, TABLES),
     Mutant("data are not compared with those of the fit", f"{MODEL}:differences", _instead([]), ("reuse",)),
@@ -274,14 +280,14 @@ MUTANTS = (
     ),
     Mutant("predictions hear of later rows", "diffmg.tables.history:History.edges", _not_strict, ("predictions",)),
     Mutant("a question counts a day too many", "diffmg.tables.counting:Counted.within", _closed, ("questions",)),
-    Mutant("what was seen is recommended", "diffmg.tasks.item_ranking:top_items", _unseen, ("ratings",)),
+    Mutant("what was seen is recommended", "diffmg.tasks.top_items:TopItems.of", _unseen, ("ratings",)),
     Mutant(
         "an item is recommended twice",
-        "diffmg.tasks.item_ranking:top_items",
+        "diffmg.tasks.top_items:TopItems.of",
         _top(lambda items: np.repeat(items[:, :1], items.shape[1], axis=1)),
         ("ratings",),
     ),
-    Mutant("ranks count from zero", "diffmg.tasks.item_ranking:table_of", _after(_ranks_from_zero), ("ratings",)),
+    Mutant("ranks count from zero", "diffmg.tasks.two_ends:table_of", _after(_ranks_from_zero), ("ratings",)),
     Mutant("triples are turned round", "diffmg.tables.triples:Triples.named", _after(_turned), ("triples",)),
     Mutant(
         "checksums are not compared",

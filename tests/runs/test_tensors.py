@@ -87,7 +87,7 @@ def test_no_flipped_bit_goes_unseen(place: int, bit: int, tmp_path_factory: pyte
 @pytest.mark.parametrize("text", ["", "[]", "3", '{"values": {}}', '{"sha256": 1, "values": {}}', "[" * 9999])
 def test_values_of_another_form_are_refused(text: str, tmp_path: Path) -> None:
     save_file(TENSORS, tmp_path / "m", metadata={"values": text})
-    with pytest.raises(DiffmgError, match="the values in the file of tensors"):
+    with pytest.raises(DiffmgError, match=r"the values in the file of tensors|must have its checksum, but got none"):
         read_tensors(tmp_path / "m")
 
 

@@ -41,7 +41,13 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except (OSError, SafetensorError, ValueError, RuntimeError) as error:
         raise DiffmgError(f"a file of tensors must be whole, but got {str(path)!r}: {error}") from error
     what = f"the values in the file of tensors {str(path)!r}"
-    found = checked_fields(parse_json(text, what), {CHECKSUM: str, VALUES: dict}, what)
+    plain = parse_json(text, what)
+    if isinstance(plain, dict) and CHECKSUM not in plain:
+        raise DiffmgError(
+            f"a file of tensors must have its checksum, but got none in {str(path)!r}; it is of an earlier version: "
+            "fit again"
+        )
+    found = checked_fields(plain, {CHECKSUM: str, VALUES: dict}, what)
     if found[CHECKSUM] != _checksum(tensors, found[VALUES]):
         raise DiffmgError(
             f"a file of tensors must be as diffmg wrote it (sha256 {found[CHECKSUM][:16]}...), but got {str(path)!r} "
