@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from diffmg.runs.model import Model
 
 ID = "The node, or the user of a recommendation, to explain; may be repeated."
-ITEM = "With --id USER: the item whose score to explain; as often as --id."
+ITEM = "Of a pair, the item whose score to explain; as often as users are given."
 Node = Annotated[list[str] | None, common.option("--id", help=ID, show_default="the whole model")]
 Item = Annotated[list[str] | None, common.option("--item", help=ITEM)]
 Sources = Annotated[int, typer.Option("-k", min=0, help="Source nodes of each path.")]
