@@ -26,9 +26,9 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     return path
 
 
-def page(run: Run, folder: Path) -> str:
-    """The report as HTML."""
-    return document(title_of(run), lead_of(run), sections_of(run, folder))
+def page(run: Run, folder: Path, *, extra: str = "") -> str:
+    """The report as HTML; `extra` as in `document`."""
+    return document(title_of(run), lead_of(run), sections_of(run, folder), extra=extra)
 
 
 def sections_of(run: Run, folder: Path) -> list[Section]:
