@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from diffmg.runs.folder import SINGLE
 from diffmg.runs.model import Model
 from diffmg.serve.ids import KnownIds
 from diffmg.serve.limits import Limits, check_count
+from diffmg.serve.recommending import Recommending
 from diffmg.serve.refused import RefusedError
 from diffmg.serve.work import Until
 from diffmg.viz import draw_all
@@ -36,7 +37,8 @@ class Service:
         self._ids = {t: KnownIds(t, model.problem.graph.ids_of(t)) for t in self.types}
         self._explained = _explained(model, path)
         self._note = "" if self._explained is model else SINGLE_NOTE
-        self._warm_up()
+        self._recommending = Recommending(model) if self.verb == "recommend" else None
+        model.answers(self._ids[self.types[0]].known[:1])  # computes and keeps what every request needs
 
     def predict(self, ids: Given, until: Until) -> Plain:  # noqa: ARG002
         """The class with probabilities, or the numbers, of each id."""
@@ -49,15 +51,11 @@ class Service:
     ) -> Plain:
         """The k best items of each user, if asked with a reason each."""
         self._check_verb("recommend")
-        check_count("number of ids", len(ids), self.limits.batch)
-        check_count("k", k, self.limits.k)
-        if why:
-            check_count("number of ids times k, with reasons", len(ids) * k, self.limits.explained)
-        if items is not None:
-            check_count("number of items", len(items), self.limits.batch)
+        self._check_size(ids, k, items, why=why)
         users = self._ids[self.types[0]].find(ids)
         allowed = None if items is None else self._ids[self.types[1]].find(items)
-        found = self.model.answers(users, k=k, exclude_seen=exclude_seen, items=allowed)
+        assert self._recommending is not None, "checked above"
+        found = self._recommending.answers(users, k, allowed, exclude_seen=exclude_seen)
         until.check()
         return {"rows": rows_of(found)} if not why else {"rows": self._with_reasons(found, until)}
 
@@ -102,15 +100,18 @@ class Service:
         """A few ids of a target type, if it is small."""
         return self._ids[self.types[place]].examples
 
-    def _warm_up(self) -> None:
-        """Compute what every request needs, so that the first is as quick as the others."""
-        options: Mapping[str, Any] = {"k": 1} if self.verb == "recommend" else {}
-        self.model.answers(self._ids[self.types[0]].known[:1], **options)
-
     def _check_verb(self, verb: str) -> None:
         if verb != self.verb:
             kind = self.model.task.kind
             raise RefusedError(409, f"/{verb} is not for {kind}, but got the model {self.name!r}; use /{self.verb}")
+
+    def _check_size(self, ids: Given, k: int, items: Given | None, *, why: bool) -> None:
+        check_count("number of ids", len(ids), self.limits.batch)
+        check_count("k", k, self.limits.k)
+        if why:
+            check_count("number of ids times k, with reasons", len(ids) * k, self.limits.explained)
+        if items is not None:
+            check_count("number of items", len(items), self.limits.batch)
 
     def _asked(self, ids: Given, items: Given | None) -> list[Any]:
         """Ids, or pairs."""
