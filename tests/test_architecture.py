@@ -13,7 +13,7 @@ import diffmg
 ROOT = Path(diffmg.__file__).parent
 LAYERS = (
     "core", "graph", "tasks", "engine", "nn", "training", "methods", "explain", "race", "tables", "datasets", "leaks",
-    "runs", "viz", "watching", "by_id", "estimators", "testing", "cli",
+    "runs", "viz", "watching", "by_id", "estimators", "testing", "serve", "cli",
 )  # fmt: skip
 """Each may import from itself and from those before it."""
 ROOT_MODULES = 6

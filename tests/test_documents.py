@@ -92,7 +92,7 @@ def test_the_tour_of_the_house_names_what_is_there() -> None:
 
 
 def test_files_that_contributing_names_are_there() -> None:
-    layers = "core|graph|tasks|engine|nn|training|methods|explain|tables|datasets|race|runs|viz"
+    layers = "core|graph|tasks|engine|nn|training|methods|explain|tables|datasets|race|runs|viz|serve"
     for file in re.findall(rf"`((?:{layers})/[\w/]+\.py)`", CONTRIBUTING):
         assert (SOURCE / file).is_file(), file
 

@@ -70,6 +70,7 @@ def commands(classified: Path, recommended: Path, tmp_path: Path, monkeypatch) -
             "similar": [classified, "--id", "3", "-k", "2"],
             "explain": [classified],
             "show": [classified],
+            "serve": [classified, "--check", "--port", "0"],
             "report": [shutil.copytree(classified, tmp_path / "copy")] if name == "report" else [],
             "datasets": ["academic"],
             "list": [],

@@ -19,6 +19,7 @@ from diffmg.cli import (
     memory,
     output,
     resume,
+    serve,
     show,
     use,
     vectors,
@@ -49,7 +50,7 @@ for command in (
     app.command()(output.command(command))
 for query in (use.score, use.predict, use.recommend, vectors.embed, vectors.similar, explain.explain):
     app.command()(output.command(query))
-for look in (show.show, show.report, datasets.datasets):
+for look in (show.show, show.report, serve.serve, datasets.datasets):
     app.command()(output.command(look))
 app.command("list")(output.command(listing.list_all))
 

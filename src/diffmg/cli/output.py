@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
@@ -19,10 +18,10 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from diffmg.cli import common, console
-from diffmg.core.codec import to_plain
+from diffmg.core.jsonable import jsonable
 
 Value = Mapping[str, Any]
-"""What a command returns: names and what to_plain can write."""
+"""What a command returns: names and what JSON can hold."""
 JSON = "Write the result as one JSON document to stdout, words to stderr."
 QUIET = "No words and no progress; errors stay, and so does what a command is asked for."
 AsJson = Annotated[bool, typer.Option("--json", help=JSON, show_default="no")]
@@ -74,24 +73,7 @@ def command(function: Callable[..., Value]) -> Callable[..., None]:
 
 def as_text(value: object) -> str:
     """A value as JSON; numbers that are none (NaN, infinity) are null."""
-    return json.dumps(_plain(to_plain(value)), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON has a word for: arrays become lists, paths and dates become text."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(v) for name, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(v) for v in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int | bool) else _as_word(value)
-
-
-def _as_word(value: Any) -> str:
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return json.dumps(jsonable(value), indent=1, ensure_ascii=False, allow_nan=False)
 
 
 @contextmanager
