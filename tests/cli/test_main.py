@@ -38,7 +38,7 @@ def test_help_needs_no_torch() -> None:
 
 
 def test_all_commands_are_there_with_a_line_of_help() -> None:
-    runs = "demo fit plan resume repeat score predict recommend embed similar explain show report"
+    runs = "demo fit plan resume repeat score predict recommend embed similar explain show report serve"
     data = "ask describe export datasets list"
     assert set(COMMANDS) == {*runs.split(), *data.split()}
     listed = diffmg("--help").out
