@@ -37,7 +37,7 @@ MaxK = Annotated[int, typer.Option("--max-k", help="Items for each user.")]
 Explained = Annotated[int, typer.Option("--max-explained", help="Answers of a request that are explained.")]
 Seconds = Annotated[float, typer.Option("--timeout", help="Seconds until an answer.")]
 Threads = Annotated[int, typer.Option("--threads", help="Threads that compute answers.")]
-Check = Annotated[bool, typer.Option("--check", help=CHECK)]
+Check = Annotated[bool, typer.Option("--check", help=CHECK, show_default="no")]
 DEFAULT = Limits()
 
 
