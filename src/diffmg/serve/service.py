@@ -18,6 +18,7 @@ from diffmg.serve.limits import Limits, check_count
 from diffmg.serve.recommending import Recommending
 from diffmg.serve.refused import RefusedError
 from diffmg.serve.work import Until
+from diffmg.tasks.answers import free_names
 from diffmg.viz import draw_all
 
 Given = Sequence[int | str]
@@ -138,11 +139,11 @@ class Service:
     def _with_reasons(self, found: Any, until: Until) -> list[Plain]:
         from diffmg.runs.reasons import reason
 
-        rows = rows_of(found)
+        rows, (why,) = rows_of(found), free_names(("why",), found.columns)
         pairs = zip(*(found[t].tolist() for t in self.types), strict=True)
         for row, pair in zip(rows, pairs, strict=True):
             until.check()
-            row["why"] = reason(self._split([pair], 1))
+            row[why] = reason(self._split([pair], 1))
         return rows
 
 
