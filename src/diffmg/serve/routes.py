@@ -107,9 +107,15 @@ def router_of(routes: Routes, prefix: str) -> APIRouter:
     for path, (post, get, reply) in answered.items():
         for method, function in (("POST", post), ("GET", get)):
             router.add_api_route(
-                path, function, methods=[method], response_class=Json, responses={200: {"model": reply}}
+                path,
+                function,
+                methods=[method],
+                response_class=Json,
+                responses={200: {"model": reply, "description": "The answers."}},
             )
-    router.add_api_route("/metagraph", routes.metagraph, methods=["GET"], response_class=Response)
+    router.add_api_route(
+        "/metagraph", routes.metagraph, methods=["GET"], response_class=Response, response_description="The meta graph."
+    )
     router.add_api_route(
         "" if prefix else "/", routes.report, methods=["GET"], response_class=Page, include_in_schema=False
     )
