@@ -143,3 +143,15 @@ def test_learned_vectors_go_with_the_ids_and_new_ones_get_the_mean(shop, grown):
     for place, i in enumerate(ids):
         wanted = old.mean(dim=0) if i in (-5, 100, 101) else old[model.ids["customers"].tolist().index(i)]
         np.testing.assert_allclose(new[place], wanted, atol=1e-6)
+
+
+def test_predictions_at_a_moment_are_explained(fitted, grown):
+    """Of the single model, which has a meta graph: also a customer that was not there when it was fitted."""
+    model, wanted = Model.load(fitted / "single.safetensors").on_newer(str(grown), at=day(56))
+    chosen = [id_ for id_ in wanted if str(id_).startswith(("100", "3"))][:3]
+    predicted = model.answers(chosen)["class"].tolist()
+    found = model.explain(chosen)
+    assert [e.id for e in found] == [str(id_) for id_ in chosen]
+    for words, each in zip(predicted, found, strict=True):
+        assert each.answer.startswith(f"{words} (p = ")
+        assert sum(c.share for c in each.contributions) == pytest.approx(1, abs=1e-4)

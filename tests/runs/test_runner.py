@@ -337,7 +337,7 @@ def test_the_run_says_what_it_ran_on(straight: Path, classification: Problem) ->
     found = read_run(straight)
     assert found.plan == PLAN
     assert found.data == data_of(classification)
-    assert set(found.seconds) == {*PHASES, "score"}
+    assert set(found.seconds) == {*PHASES, "score", "importances"}
     assert found.versions == versions()
 
 

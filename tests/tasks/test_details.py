@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
 from diffmg.tasks.details import (
+    LISTED_CLASSES,
     OTHERS,
     PERCENT,
     POINTS,
@@ -40,6 +41,13 @@ def test_scores_of_several_labels_a_node_are_by_column() -> None:
     first, second = class_scores(true, decided, ["x", "y"])
     assert (first.precision, first.recall, first.support) == (1.0, 0.5, 2)
     assert (second.precision, second.recall, second.support) == (pytest.approx(2 / 3), 1.0, 2)
+
+
+def test_of_very_many_classes_the_most_frequent_ones_are_kept() -> None:
+    true = np.concatenate([np.arange(300), np.full(5, 299)])
+    found = class_scores(true, true, [str(i) for i in range(300)])
+    assert len(found) == LISTED_CLASSES
+    assert (found[-1].name, found[-1].support) == ("299", 6)
 
 
 @given(numbers)

@@ -33,7 +33,7 @@ def test_a_comparison_has_scores_differences_and_pictures() -> None:
     assert "0.25 ± 0.14" in seen.words
     assert "seed 7 8" in seen.words
     assert "Without a meta graph: runs/<two>" in seen.words
-    assert seen.tags.count("svg") == 1
+    assert seen.tags.count("svg") == 2  # wide and narrow
     assert "same data and the same split" in seen.words
     assert {"scores", "differs", "read", "again"} <= set(seen.values("id"))
 
@@ -47,7 +47,7 @@ def test_other_data_are_a_warning() -> None:
 def test_six_runs_fit_on_a_page() -> None:
     runs = {f"run {i}": scored(i / 10, "ranking") for i in range(6)}
     text = comparison(runs)
-    assert Page(text).tags.count("svg") == 6
+    assert Page(text).tags.count("svg") == 2 * 6
     assert len(text.encode()) < 200_000
 
 

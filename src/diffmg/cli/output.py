@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
@@ -18,11 +17,11 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from diffmg.cli import common
+from diffmg.cli import common, console
 from diffmg.core.jsonable import jsonable
 
 Value = Mapping[str, Any]
-"""What a command returns: names and what to_plain can write."""
+"""What a command returns: names and what JSON can hold."""
 JSON = "Write the result as one JSON document to stdout, words to stderr."
 QUIET = "No words and no progress; errors stay, and so does what a command is asked for."
 AsJson = Annotated[bool, typer.Option("--json", help=JSON, show_default="no")]
@@ -43,30 +42,15 @@ class Wanted:
 _WANTED: ContextVar[Wanted] = ContextVar("wanted", default=Wanted())  # noqa: B039  # frozen
 
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that can change what a terminal shows."""
-
-
 def is_json() -> bool:
     """Whether only the command's value is to be printed."""
     return _WANTED.get().json
 
 
 def emit(text: str) -> None:
-    """Print the document that a command is asked for, such as a table or a drawing; with `--json` its value says it.
-
-    Pipes get it byte for byte; a terminal shows control characters as escapes.
-    """
-    if is_json():
-        return
-    text = text if text.endswith("\n") else f"{text}\n"
-    if sys.stdout.isatty():
-        sys.stdout.write(CONTROL.sub(lambda found: repr(found[0])[1:-1], text))
-    elif hasattr(sys.stdout, "buffer"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode())
-    else:
-        sys.stdout.write(text)
+    """Print the document that a command is asked for, such as a table or a drawing; with `--json` its value says it."""
+    if not is_json():
+        console.emit(text if text.endswith("\n") else f"{text}\n")
 
 
 def command(function: Callable[..., Value]) -> Callable[..., None]:
@@ -97,15 +81,15 @@ def _printing(wanted: Wanted) -> Iterator[None]:
     """While a command runs: everything to stderr for `--json`, consoles silent for `--quiet`."""
     token = _WANTED.set(wanted)
     consoles = (common.console, common.errors)
-    before = [console.quiet for console in consoles]
-    for console in consoles:
-        console.quiet = console.quiet or wanted.quiet
+    before = [each.quiet for each in consoles]
+    for each in consoles:
+        each.quiet = each.quiet or wanted.quiet
     try:
         with redirect_stdout(sys.stderr) if wanted.json else nullcontext():
             yield
     finally:
-        for console, was in zip(consoles, before, strict=True):
-            console.quiet = was
+        for each, was in zip(consoles, before, strict=True):
+            each.quiet = was
         _WANTED.reset(token)
 
 

@@ -13,7 +13,7 @@ from diffmg.core import DiffmgError, MetaPath, Method, Task
 from diffmg.core.importance import PathImportance
 from diffmg.explain.all_rows import path_contributions
 from diffmg.explain.judge import Judge
-from diffmg.explain.limits import levels_within
+from diffmg.explain.limits import levels_within, one_pass
 from diffmg.explain.tower import towers_of
 from diffmg.explain.voters import Voter, voters_of
 from diffmg.nn import DerivedModel
@@ -23,7 +23,7 @@ from diffmg.training.training import outputs_of
 MOST = 24
 """Paths that are judged: those that bring most to the nodes of the validation part."""
 DRAWS = 40
-"""Samples of the validation part, for the standard error."""
+"""Resamples of the validation part, at most, for the standard error."""
 PATHS, NUMBERS, WORK = 1000, 5e7, 3e9
 """Limits on all models together: paths that are told apart, numbers in memory, multiplications."""
 Key = tuple[int, MetaPath]
@@ -54,9 +54,7 @@ class Opened:
 
 
 @torch.no_grad()
-def path_importances(
-    method: Method, network: torch.nn.Module, problem: Problem, *, seed: int = 0
-) -> tuple[PathImportance, ...]:
+def path_importances(method: Method, network: torch.nn.Module, problem: Problem) -> tuple[PathImportance, ...]:
     """The meta paths that bring most, by how much worse the validation score is without them; test is never read.
 
     A path is taken out before the norm of every network of an ensemble that has it. Raises where no network has a meta
@@ -68,6 +66,8 @@ def path_importances(
             "importances need validation labels that the model was not trained on, but got one after a refit; "
             "those of what was chosen are in run.json"
         )
+    if sum(one_pass(voter.network, problem.graph) for voter in voters) > WORK:
+        raise _too_large(problem, len(voters))
     judge = Judge.of(method, voters, problem.task)
     outputs = [tuple(z.cpu() for z in outputs_of(voter.network, problem)) for voter in voters]
     opened = [_open(voter, judge.task_of(n), problem, len(voters)) for n, voter in enumerate(voters)]
@@ -78,7 +78,7 @@ def path_importances(
     others = (judge.votes([_without(one, key, z) for one, z in both]) for key in keys)
     found = [
         PathImportance(problem.task.target_types[key[0]], key[1], drop, std, sizes[key])
-        for key, (drop, std) in zip(keys, _drops(judge.whole, base, others, seed), strict=True)
+        for key, (drop, std) in zip(keys, _drops(judge.whole, base, others), strict=True)
         if math.isfinite(drop)
     ]
     return tuple(sorted(found, key=lambda p: -p.drop))  # of equal drops, the path that brings more is first
@@ -101,10 +101,7 @@ def _open(voter: Voter, task: Task, problem: Problem, several: int) -> Opened | 
         most = min(PATHS, NUMBERS / (len(index) * tower.result.shape[1])) / (several * len(towers))
         levels, complete = levels_within(tower, int(most), WORK / (several * len(towers)))
         if len(levels) < 2 and not complete:
-            raise DiffmgError(
-                f"a network must be small enough to take its meta paths apart (about {WORK:.0e} multiplications), "
-                f"but got {tower.graph.num_nodes} nodes and {several} models"
-            )
+            raise _too_large(problem, several)
         paths = [path for level in levels for path in level]
         for path, values in path_contributions(tower, paths, index).items():
             if values.any():
@@ -112,6 +109,13 @@ def _open(voter: Voter, task: Task, problem: Problem, several: int) -> Opened | 
         results.append(tower.result[index])
         rows.append(index)
     return Opened(voter.network, tuple(results), tuple(rows), parts)
+
+
+def _too_large(problem: Problem, models: int) -> DiffmgError:
+    return DiffmgError(
+        f"a network must be small enough to take its meta paths apart (about {WORK:.0e} multiplications), "
+        f"but got {sum(problem.graph.num_nodes.values())} nodes and {models} models"
+    )
 
 
 def _largest(opened: Sequence[Opened | None], weights: Sequence[float]) -> dict[Key, float]:
@@ -124,17 +128,14 @@ def _largest(opened: Sequence[Opened | None], weights: Sequence[float]) -> dict[
     return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST])
 
 
-def _drops(task: Task, base: Tensor, others: Iterator[Tensor], seed: int) -> Iterator[tuple[float, float]]:
+def _drops(task: Task, base: Tensor, others: Iterator[Tensor]) -> Iterator[tuple[float, float]]:
     """For each model that lacks something, how far its score is behind, and the standard error of that."""
-    drawn = task.resamples("val", DRAWS, seed)
-    score = float(task.score_votes(base, "val"))
-    samples = () if drawn is None else drawn.samples
-    of_base = torch.stack([t.score_votes(base[rows], "val").double() for t, rows in samples]) if samples else None
+    score, whole = float(task.score_votes(base, "val")), task.resample_votes(base, "val", DRAWS)
     for votes in others:
         drop = task.sign * (score - float(task.score_votes(votes, "val")))
-        if of_base is None or drawn is None:
+        rest = None if whole is None else task.resample_votes(votes, "val", DRAWS)
+        if whole is None or rest is None:
             yield drop, math.sqrt(2) * task.standard_error(score)
             continue
-        gaps = of_base - torch.stack([t.score_votes(votes[rows], "val").double() for t, rows in samples])
-        known = gaps[gaps.isfinite()]
-        yield drop, drawn.factor * float(known.std()) if len(known) > 1 else 0.0
+        gaps = whole.minus(rest)
+        yield drop, float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from torch import nn
+
 from diffmg.core import MetaPath
 from diffmg.explain.paths import paths_by_length
 from diffmg.explain.tower import Tower
+from diffmg.graph.network import HeteroGraph
+from diffmg.nn import DerivedModel
 
 Levels = list[list[MetaPath]]
 """Meta paths by length, from 0 on."""
@@ -23,6 +27,14 @@ def levels_within(tower: Tower, paths: int, work: float = float("inf")) -> tuple
             return levels, False
         levels.append(level)
     return levels, True
+
+
+def one_pass(network: nn.Module, graph: HeteroGraph) -> float:
+    """Multiplications of one pass through a network along its meta graphs; 0 where it has none."""
+    if not isinstance(network, DerivedModel):
+        return 0.0
+    products = [p for program in network.programs for step in program.steps for p in step.products]
+    return float(network.settings.dim * sum(int(graph.adjacency[p.relation].nnz) for p in products))
 
 
 def _work(tower: Tower, path: MetaPath) -> float:

@@ -33,4 +33,4 @@ def details_of(task: NodeClassification, outputs: tuple[Tensor, ...], part: Part
     positive, chance = true == task.positive, np.asarray(chances[:, task.positive])
     odds = logits.double()[:, task.positive] - logits.double()[:, 1 - task.positive]
     curves, bins = rank_curves(positive, odds.numpy(force=True)), calibration(positive, chance)
-    return Details(classes, confusion(true, decided, names), curves, bins, of=names[task.positive])
+    return Details(classes, confusion(true, decided, names), curves, bins, of=f"class {names[task.positive]}")

@@ -13,6 +13,8 @@ from diffmg.core.details import Bin, ClassScore, Confusion, Point, Residuals
 
 SHOWN_CLASSES = 12
 """The most classes of a confusion matrix; the rarer ones are pooled."""
+LISTED_CLASSES = 200
+"""The most classes whose scores are kept."""
 POINTS, SAMPLE, BINS = 80, 400, 10
 PERCENT = (2.5, 10, 25, 50, 75, 90, 97.5)
 OTHERS = "others"
@@ -20,11 +22,15 @@ Floats = NDArray[np.float64]
 
 
 def class_scores(true: NDArray[Any], decided: NDArray[Any], names: Sequence[str]) -> tuple[ClassScore, ...]:
-    """Precision, recall, F1 and support of every class; of class numbers (n,) or zeros and ones (n, C)."""
+    """Precision, recall, F1 and support of the classes; of class numbers (n,) or zeros and ones (n, C).
+
+    Of very many classes, the most frequent ones.
+    """
     numbers = np.arange(len(names))
     found = precision_recall_fscore_support(true, decided, labels=numbers, zero_division=0)
-    rows = zip(names, *(column.tolist() for column in found), strict=True)
-    return tuple(ClassScore(str(name), p, r, f, int(n)) for name, p, r, f, n in rows)
+    chosen = np.sort(np.argsort(-found[3], kind="stable")[:LISTED_CLASSES])
+    rows = zip(chosen.tolist(), *(column[chosen].tolist() for column in found), strict=True)
+    return tuple(ClassScore(str(names[i]), p, r, f, int(n)) for i, p, r, f, n in rows)
 
 
 def confusion(true: NDArray[Any], decided: NDArray[Any], names: Sequence[str]) -> Confusion:

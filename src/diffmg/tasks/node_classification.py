@@ -18,7 +18,7 @@ from diffmg.core.details import Details
 from diffmg.core.task import Examples, Folds, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import Answers
+from diffmg.tasks.answers import Answers, free_names
 from diffmg.tasks.by_id import column_of, in_node_order, label_names
 from diffmg.tasks.class_balance import (
     ClassWeight,
@@ -32,7 +32,14 @@ from diffmg.tasks.classification_details import details_of
 from diffmg.tasks.classification_spec import ClassificationSpec
 from diffmg.tasks.labels import Shares, class_numbers, split_by_id, split_numbers
 from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
-from diffmg.tasks.node_labels import check_parts, check_training_classes, class_names, node_numbers
+from diffmg.tasks.node_labels import (
+    check_parts,
+    check_training_classes,
+    class_names,
+    label_columns,
+    label_words,
+    node_numbers,
+)
 from diffmg.tasks.node_task import LabelTimes, NodeTask
 from diffmg.tasks.ranking import RANKED, effective_size, has_order, margin, marks_of, ranking_score
 
@@ -229,15 +236,11 @@ class NodeClassification(NodeTask):
         for part, index in self.parts.items():
             if self.metric in RANKED and len(index) and not self._ordered(index):
                 (one,) = set(map(tuple, self.labels[index].view(len(index), -1).tolist()))
+                which = label_words(one, self.classes)
                 raise DiffmgError(
                     f"{self.metric} needs nodes of more than one class in each part, but got {len(index)} nodes of "
-                    f"{part} that are all {self._words(one)}; move some there, or use another metric, such as macro_f1"
+                    f"{part} that are all {which}; move some there, or use another metric, such as macro_f1"
                 )
-
-    def _words(self, labels: tuple[int, ...]) -> str:
-        if not self.multilabel:
-            return repr(self.classes[labels[0]])
-        return repr([name for name, mark in zip(self.classes, labels, strict=True) if mark])
 
     def _scores(self, logits: Tensor, index: Tensor) -> dict[str, Tensor]:
         true, predicted = self.labels[index], self.decide(logits)
@@ -310,10 +313,9 @@ class NodeClassification(NodeTask):
             words = np.array([" ".join(map(str, names[row > 0])) for row in decided], dtype=object)
         else:
             words = names[decided]
-        probabilities = self.probabilities(logits).numpy(force=True)
-        return Answers(
-            {self.target: known, "class": words} | {f"p({c})": p for c, p in zip(names, probabilities.T, strict=True)}
-        )
+        columns = [known, words, *self.probabilities(logits).numpy(force=True).T]
+        heads = free_names(["class", *(f"p({name})" for name in names)], (self.target,))
+        return Answers(dict(zip([self.target, *heads], columns, strict=True)))
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
         """Of several labels, the likeliest."""
@@ -390,15 +392,7 @@ class NodeClassification(NodeTask):
 
     def export(self, tables: TablesOut) -> ClassificationSpec:
         """Columns of labels and split."""
-        labels = self.labels.numpy(force=True)
-        classes = [c.item() if isinstance(c, np.generic) else c for c in self.classes]
-        if len({type(c) for c in classes}) > 1 or not isinstance(classes[0], str | int | float):
-            classes = [str(c) for c in classes]
-        columns: dict[str, Any]
-        if self.multilabel:
-            columns = {f"label{i}": [None if v < 0 else int(v) for v in marks] for i, marks in enumerate(labels.T)}
-        else:
-            columns = {"label": [None if number < 0 else classes[number] for number in labels]}
+        columns, classes = label_columns(self.labels.numpy(force=True), self.classes)
         tables.add_node_columns(self.target, columns | {"split": self.split_column()})
         positive = classes[self.positive] if self._positive_matters else None  # type: ignore[index]
         more = {"metric": self.metric, "positive": positive, "class_weight": self._weight_by_name()}

@@ -65,3 +65,20 @@ def check_training_classes(labels: NDArray[Any], classes: tuple[Any, ...]) -> No
             f"there must be two or more classes, each with a training node, but got {len(classes)} classes "
             f"and none for {absent[:5]}; drop the class or move a node of it to train"
         )
+
+
+def label_columns(labels: NDArray[Any], classes: Sequence[Any]) -> tuple[dict[str, Any], list[Any]]:
+    """Columns of a table with these labels, None where there is none, and the classes as they are written there."""
+    names = [c.item() if isinstance(c, np.generic) else c for c in classes]
+    if len({type(c) for c in names}) > 1 or not isinstance(names[0], str | int | float):
+        names = [str(c) for c in names]
+    if labels.ndim == 2:
+        return {f"label{i}": [None if v < 0 else int(v) for v in marks] for i, marks in enumerate(labels.T)}, names
+    return {"label": [None if number < 0 else names[number] for number in labels]}, names
+
+
+def label_words(labels: tuple[int, ...], classes: Sequence[Any]) -> str:
+    """The class with this number, or the classes that are marked."""
+    if len(labels) == 1:
+        return repr(classes[labels[0]])
+    return repr([name for name, mark in zip(classes, labels, strict=True) if mark])

@@ -15,7 +15,7 @@ from diffmg.core.files import write_text
 from diffmg.core.run import shown
 from diffmg.viz.report.document import document
 from diffmg.viz.report.html import Section, bullets, folded, paragraph, strong, table, text
-from diffmg.viz.report.reads import importances_of, path_words, picture
+from diffmg.viz.report.reads import importances_of, path_label, picture
 from diffmg.viz.report.rows import Row, dot_rows
 from diffmg.viz.report.words import (
     count,
@@ -190,7 +190,7 @@ def _pictures(runs: Runs) -> Section | None:
 
 def _paths(run: Run) -> str:
     found = [(i.target, i.path) for i in importances_of(run)[:5]]
-    return bullets(path_words(*one) for one in found)
+    return bullets(path_label(*one) for one in found)
 
 
 def _repeat(runs: Runs) -> Section:

@@ -10,7 +10,7 @@ from diffmg.viz.report.again import again
 from diffmg.viz.report.answer import answer
 from diffmg.viz.report.data import data
 from diffmg.viz.report.details import details
-from diffmg.viz.report.document import document
+from diffmg.viz.report.document import POLICY, document
 from diffmg.viz.report.html import Section
 from diffmg.viz.report.reads import reads
 from diffmg.viz.report.tried import learning, tried
@@ -26,9 +26,9 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     return path
 
 
-def page(run: Run, folder: Path, *, extra: str = "") -> str:
-    """The report as HTML; `extra` as in `document`."""
-    return document(title_of(run), lead_of(run), sections_of(run, folder), extra=extra)
+def page(run: Run, folder: Path, *, policy: str = POLICY, extra: str = "") -> str:
+    """The report as HTML; a server may allow more by its `policy`, and put `extra` markup before the sections."""
+    return document(title_of(run), lead_of(run), sections_of(run, folder), policy=policy, extra=extra)
 
 
 def sections_of(run: Run, folder: Path) -> list[Section]:

@@ -14,17 +14,19 @@ CLASS = "diffmg"
 
 
 def css() -> str:
-    """Variables for both modes. A page overrules the system's choice by `data-theme` or a class around it."""
+    """Variables for both modes. A page overrules the system's choice by `data-theme` or a class around it, or by radio
+    buttons called `theme-light` and `theme-dark`.
+    """
     light, dark = _variables(LIGHT, TYPES_LIGHT), _variables(DARK, TYPES_DARK)
     svg = f"svg.{CLASS}"
-    chosen = (":is(.{0}, [data-theme={0}])").format
+    chosen = (":is(.{0}, [data-theme={0}], :root:has(#theme-{0}:checked))").format
     return "\n".join(
         [
             f"{svg} {{ {light} }}",
             f"@media (prefers-color-scheme: dark) {{ {svg} {{ {dark} }} }}",
             f"{chosen('light')} {svg} {{ {light} }}",
             f"{chosen('dark')} {svg} {{ {dark} }}",
-            f"@media print {{ {svg}, :is(.dark, [data-theme=dark]) {svg} {{ {light} }} }}",
+            f"@media print {{ {svg}, {chosen('dark')} {svg} {{ {light} }} }}",
             f"{svg} {{ font-family: {FONT}; background: var(--dm-bg); }}",
             f"{svg} text {{ fill: var(--dm-ink); }} {svg} .back {{ fill: var(--dm-bg); }}",
             f"{svg} .mute {{ fill: var(--dm-mute); }} {svg} .wire {{ fill: none; stroke-linecap: round; }}",

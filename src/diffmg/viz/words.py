@@ -67,7 +67,7 @@ def relation_words(relation: Relation) -> str:
         return window
     name = relation.name
     if name.startswith(REVERSE) and len(name) > len(REVERSE):
-        return f"{name_words(name.removeprefix(REVERSE))}, in reverse"
+        return f"{name_words(name.removeprefix(REVERSE))}, reversed"
     return name_words(name)
 
 

@@ -57,7 +57,7 @@ def test_a_value_that_is_no_number_does_not_hide_the_others(odd: float) -> None:
 @given(low=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6))
 def test_ticks_are_few_and_round_and_hold_the_values(low: float, width: float) -> None:
     found = ticks([low, low + width])
-    assert 2 <= len(found) <= 8
+    assert 3 <= len(found) <= 8
     step = found[1] - found[0]
     assert found[0] - 1e-6 * step <= low < found[1] + 1e-6 * step
     assert found[-2] - 1e-6 * step <= low + width <= found[-1] + 1e-6 * step
@@ -68,8 +68,14 @@ def test_ticks_of_curves_people_draw() -> None:
     assert ticks([1, 200]) == [0, 50, 100, 150, 200]
     assert ticks([0.447, 0.705]) == pytest.approx([0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75])
     assert ticks([4, 6], whole=True) == [4, 5, 6]
-    constant = ticks([1.0, 1.0])
-    assert constant[0] < 1 < constant[-1]
+    assert ticks([0.5, 0.5]) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+
+
+def test_a_constant_line_lies_within_its_chart() -> None:
+    (line,) = points(plot([Line("", [(1, 0.5), (2, 0.5)])], "x", "y"))
+    assert all(0 < y < 100 for _, y in line)
+    (line,) = points(plot([Line("", [(1, 0.0)])], "x", "y"))
+    assert all(0 < y < 100 for _, y in line)
 
 
 def test_a_share_stays_within_the_axis() -> None:

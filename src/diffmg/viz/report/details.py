@@ -5,11 +5,13 @@ from __future__ import annotations
 from diffmg.core import Run
 from diffmg.core.details import Confusion, Details, Recommended, Residuals
 from diffmg.core.run import shown
-from diffmg.viz.report.html import Html, Section, paragraph, table, text
+from diffmg.viz.report.html import Html, Section, folded, paragraph, table, text
 from diffmg.viz.report.plot import Line, plot
 from diffmg.viz.report.words import count, metric_name, percent
 
 WHOLE = (0.0, 1.0)
+SHOWN = 12
+"""Classes that are listed at once."""
 
 
 def details(run: Run) -> Section | None:
@@ -17,10 +19,9 @@ def details(run: Run) -> Section | None:
     found = run.details
     if found is None:
         return None
-    boxes = [_confusion(found.confusion), _classes(found), _curves(found), _calibration(found), _lengths(found)]
-    boxes += map(_scatter, found.residuals)
-    drawn = "".join(f"<div>{box}</div>" if not box.startswith("<div><h3>") else box for box in boxes if box)
-    body = f'<div class="charts">{drawn}</div>' if drawn else ""
+    body = _grid([_confusion(found.confusion), _classes(found)], "side")
+    body += _grid([_roc(found), _precision_recall(found), _calibration(found), _lengths(found)], "charts")
+    body += _grid([_scatter(one) for one in found.residuals], "side")
     body += _examples(run, found.examples)
     return Section("sure", "How sure is it, and where is it wrong?", body, "Certainty") if body else None
 
@@ -29,7 +30,9 @@ def _classes(found: Details) -> str:
     rows = [[c.name, shown(c.precision), shown(c.recall), shown(c.f1), count(c.support)] for c in found.classes]
     if not rows:
         return ""
-    return table(["class", "precision", "recall", "F1", "test examples"], rows, "Each class on the test part")
+    heads = ["class", "precision", "recall", "F1", "examples"]
+    rest = table(heads, rows[SHOWN:], "Other classes") if len(rows) > SHOWN else ""
+    return table(heads, rows[:SHOWN], "Each class on the test part") + folded(f"{len(rows) - SHOWN} more classes", rest)
 
 
 def _confusion(found: Confusion | None) -> str:
@@ -45,15 +48,18 @@ def _confusion(found: Confusion | None) -> str:
     return table(["", *found.names], rows, caption, kind="confusion")
 
 
-def _curves(found: Details) -> str:
-    charts = ""
-    if "roc" in found.curves:
-        lines = [Line("", [(0, 0), (1, 1)], quiet=True, dashed=True), Line("", found.curves["roc"])]
-        charts += _chart("ROC curve", plot(lines, "false alarms", "found", x=WHOLE, y=WHOLE), found.of)
-    if "precision_recall" in found.curves:
-        lines = [Line("", found.curves["precision_recall"])]
-        charts += _chart("Precision and recall", plot(lines, "recall", "precision", x=WHOLE, y=WHOLE), found.of)
-    return charts
+def _roc(found: Details) -> str:
+    if "roc" not in found.curves:
+        return ""
+    lines = [Line("", [(0, 0), (1, 1)], quiet=True, dashed=True), Line("", found.curves["roc"])]
+    return _chart("ROC curve", plot(lines, "false alarms", "found", x=WHOLE, y=WHOLE), found.of)
+
+
+def _precision_recall(found: Details) -> str:
+    if "precision_recall" not in found.curves:
+        return ""
+    lines = [Line("", found.curves["precision_recall"])]
+    return _chart("Precision and recall", plot(lines, "recall", "precision", x=WHOLE, y=WHOLE), found.of)
 
 
 def _calibration(found: Details) -> str:
@@ -100,7 +106,13 @@ def _quantiles(found: Residuals) -> str:
 
 def _chart(title: str, chart: str, note: str, below: str = "") -> str:
     said = f"<small>{text(note)}</small>" if note else ""
-    return f"<div><h3>{text(title)}</h3>{said}{chart}{below}</div>"
+    return f"<h3>{text(title)}</h3>{said}{chart}{below}"
+
+
+def _grid(boxes: list[str], kind: str) -> str:
+    """Boxes beside each other as far as there is room."""
+    drawn = "".join(f"<div>{box}</div>" for box in boxes if box)
+    return f'<div class="{kind}">{drawn}</div>' if drawn else ""
 
 
 def _examples(run: Run, found: tuple[Recommended, ...]) -> str:

@@ -43,7 +43,7 @@ def plot(
     if not points:
         return ""
     x_ticks = ticks([p[0] for p in points] if x is None else x, whole=all(float(p[0]).is_integer() for p in points))
-    y_ticks = ticks([p[1] for p in points] if y is None else y)
+    y_ticks = ticks(_apart([p[1] for p in points]) if y is None else y)
     drawn, colour = [], 0
     for line in lines:
         drawn.append((line, "quiet" if line.quiet else f"c{colour % COLOURS}", colour >= COLOURS or line.dashed))
@@ -99,16 +99,22 @@ def ticks(values: Sequence[float], *, whole: bool = False) -> list[float]:
     """
     low, high = min(values), max(values)
     if high - low < 1e-9 * max(abs(low), abs(high), 1):
-        low, high = low - (abs(low) / 20 or 0.5), high + (abs(high) / 20 or 0.5)
+        low, high = low - 0.5, high + 0.5
     unit = 10 ** math.floor(math.log10((high - low) / 6))
     unit = max(1, unit) if whole else unit
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor * 6 >= high - low)
-    return [step * n for n in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1)]
+    return [step * n for n in range(math.floor(low / step), math.ceil(high / step) + 1)]
 
 
 def share(value: float, scale: Sequence[float]) -> float:
     """Where a value lies between the first and the last tick, in percent; not outside of them."""
     return min(100.0, max(0.0, 100 * (value - scale[0]) / (scale[-1] - scale[0])))
+
+
+def _apart(values: Sequence[float]) -> Sequence[float]:
+    """The values; of a single one, a little less and a little more."""
+    only = values[0]
+    return [0.95 * only, 1.05 * only] if min(values) == max(values) != 0 else values
 
 
 def _finite(points: Sequence[Point]) -> list[Point]:

@@ -7,7 +7,8 @@ from diffmg.viz.report.words import METRICS, interval, lower_is_better, metric_n
 
 
 def test_every_metric_has_a_name_and_the_right_direction() -> None:
-    for task in TASKS.values():
+    for kind, task in TASKS.items():
+        assert task.kind == kind
         for name, direction in task.metrics.items():
             assert name in METRICS
             assert lower_is_better(name) == (direction == "min")
