@@ -26,10 +26,9 @@ def test_rows_are_those_of_a_slow_look(ids: list[int | str]) -> None:
 
 
 def test_ids_are_sorted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, sort = network(["x", "y"]), np.argsort
     calls: list[int] = []
-    sort = np.argsort
     monkeypatch.setattr(lookup.np, "argsort", lambda *given, **more: calls.append(1) or sort(*given, **more))
-    graph = network(["x", "y"])
     for _ in range(3):
         graph.index_of("a", ["y"])
     assert len(calls) == 1

@@ -30,6 +30,7 @@ class Routes:
 
     def __init__(self, service: Service, quick: Work, slow: Work) -> None:
         self.service, self.quick, self.slow = service, quick, slow
+        self.page = model_page(service)
 
     async def predict(self, body: bodies.Asked) -> Response:
         """Predict these ids: the class with probabilities, or the numbers."""
@@ -73,8 +74,7 @@ class Routes:
 
     async def report(self) -> Response:
         """The report of the run, with a box to ask the model."""
-        html = await self.quick.run(lambda _: model_page(self.service))
-        return Page(html, policy=live_policy())
+        return Page(self.page, policy=live_policy())
 
     async def _predicted(self, ids: Given) -> Response:
         return await _json(self.quick, lambda until: self.service.predict(ids, until))
