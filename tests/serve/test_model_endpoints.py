@@ -12,7 +12,11 @@ from fastapi.testclient import TestClient
 from diffmg import __version__
 from diffmg.core.run import metagraphs_to_dict
 from diffmg.runs.model import Model
+from diffmg.serve.limits import Limits
+from diffmg.serve.service import SINGLE_NOTE, Service
+from diffmg.serve.work import Until
 from diffmg.viz import draw_all
+from run_files import RACE, fit
 
 Serve = Callable[..., TestClient]
 Models = dict[str, Model]
@@ -114,3 +118,16 @@ def test_a_served_model_writes_nothing(serve: Serve, runs: Path) -> None:
     for path in ("/", "/predict?id=1", "/explain?id=1", "/metagraph?format=svg", "/docs", "/openapi.json", "/metrics"):
         assert client.get(path).status_code == 200
     assert {path: path.stat().st_mtime_ns for path in runs.rglob("*")} == before
+
+
+def test_an_ensemble_of_rivals_alone_is_explained_by_the_single_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = fit(tmp_path / "race", "academic:120", *RACE)
+    model, single = Model.load(run), Model.load(run / "single.safetensors")
+    monkeypatch.setattr("diffmg.serve.service.has_paths", lambda _: False)
+    service = Service("race", model, run, Limits())
+    (found,) = service.explain([3], None, 5, 20, Until(20))["explanations"]
+    assert found["answer"] == single.explain([3])[0].answer
+    assert found["note"].startswith(SINGLE_NOTE)
+    assert service.predict([3], Until(20))["rows"][0]["class"] == model.answers([3])["class"][0]

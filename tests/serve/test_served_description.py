@@ -18,7 +18,7 @@ from diffmg.serve.shelf import Shelf
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 QUICK = settings(
-    max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
 )
 
 
@@ -33,7 +33,7 @@ def ask_all(operation: Any, mode: Any) -> None:
 
 
 def check_every_operation(app: object) -> int:
-    """Ask each endpoint a dozen times what fits the description, and as often what does not; returns how many."""
+    """Ask each endpoint several times what fits the description, and as often what does not; returns how many."""
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers={"host": "127.0.0.1"})
     count = 0
     for operation in schema.get_all_operations():

@@ -34,12 +34,13 @@ def models_app(services: Sequence[Service], limits: Limits, hosts: Sequence[str]
     quick = Work(limits.threads, limits.waiting, limits.seconds)
     slow = Work(1, limits.waiting, limits.seconds)
     app = _app([quick, slow], limits, hosts, {"models": [service.about() for service in services]})
+    several = len(services) > 1
     for service in services:
         routes = Routes(service, quick, slow)
-        app.include_router(router_of(routes, f"/models/{service.name}"))
-        if len(services) == 1:
+        if not several:
             app.include_router(router_of(routes, ""))
-    if len(services) > 1:
+        app.include_router(router_of(routes, f"/models/{service.name}"), include_in_schema=several)
+    if several:
         _add_page(app, "/", models_page(services))
     _add_page(app, "/docs", endpoints_page(app.openapi()))
     return app

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
-Id = Annotated[StrictInt | StrictStr, Field(description="An id of the data the model was fitted on.")]
+Id = StrictInt | StrictStr
 QueryIds = Annotated[list[str], Query(alias="id", min_length=1, description="An id; may be repeated.")]
 QueryItems = Annotated[list[str] | None, Query(alias="item", description="Of pairs, the item for each id.")]
 AllowedItems = Annotated[list[str] | None, Query(alias="item", description="Only these items; may be repeated.")]
@@ -19,7 +19,7 @@ class Asked(BaseModel):
     """Ids to predict."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"ids": [0, 1]}]})
-    ids: list[Id] = Field(min_length=1)
+    ids: list[Id] = Field(min_length=1, description="Ids of the data the model was fitted on: text or whole numbers.")
 
 
 class AskedItems(Asked):

@@ -8,7 +8,7 @@ from typing import Any
 from diffmg.core.run import shown
 from diffmg.serve.service import Service
 from diffmg.viz.report.document import document
-from diffmg.viz.report.html import Html, Section, code, paragraph, table, text
+from diffmg.viz.report.html import Html, Section, code, folded, paragraph, table, text
 from diffmg.viz.report.words import count, metric_name
 
 BACK = '<p class="note"><a href="/">all runs</a></p>'
@@ -33,28 +33,24 @@ def _row(service: Service) -> list[object]:
 
 
 def endpoints_page(description: Mapping[str, Any]) -> str:
-    """Every endpoint of an OpenAPI description, with what it takes."""
+    """Every path of an OpenAPI description, with what it takes."""
     sections = [
-        Section(f"e{number}", f"{method.upper()} {path}", _about(about, description), f"{method.upper()} {path}")
-        for number, (path, method, about) in enumerate(_operations(description))
+        Section(f"e{number}", path, "".join(_about(m, one, description) for m, one in methods.items()), path)
+        for number, (path, methods) in enumerate(description["paths"].items())
     ]
-    lead = "Answers are JSON; what is refused has a reason under `error`."
+    lead = "Answers are JSON, but for pictures and pages; what is refused has a reason under `error`."
     extra = paragraph(Html('The same for programs: <a href="/openapi.json">openapi.json</a>.'), kind="note")
     return document("Endpoints", lead, sections, extra=extra)
 
 
-def _operations(description: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    for path, methods in description["paths"].items():
-        for method, about in methods.items():
-            yield path, method, about
-
-
-def _about(about: Mapping[str, Any], description: Mapping[str, Any]) -> str:
+def _about(method: str, about: Mapping[str, Any], description: Mapping[str, Any]) -> str:
+    how = "with a JSON body" if "requestBody" in about else "with a query" if "parameters" in about else ""
     fields = [*_parameters(about), *_fields(about, description)]
     rows = [[code(name), "yes" if needed else "no", said] for name, needed, said in fields]
     takes = table(["takes", "needed", "what it is"], rows, left=3) if rows else ""
     replies = [[number, reply["description"]] for number, reply in about["responses"].items()]
-    return paragraph(about.get("description", "")) + takes + table(["status", "reply"], replies, left=2)
+    head = f"<h3>{text(f'{method.upper()} {how}'.strip())}</h3>" + paragraph(about.get("description", ""))
+    return head + takes + folded("replies", table(["status", "reply"], replies, left=2))
 
 
 def _parameters(about: Mapping[str, Any]) -> Iterator[tuple[str, bool, str]]:

@@ -43,7 +43,9 @@ class Page(Response):
 def refusal(request: Request, status: int, reason: str) -> Response:
     """A reason, as a page for a person with a browser, else as JSON."""
     if "text/html" in request.headers.get("accept", ""):
-        return Page(document("This cannot be shown", reason, []), status)
+        return Page(
+            document("This cannot be shown", reason, [], extra='<p><a href="/">to the first page</a></p>'), status
+        )
     return Json({"error": reason}, status, _headers(status))
 
 

@@ -30,6 +30,7 @@ class Routes:
 
     def __init__(self, service: Service, quick: Work, slow: Work) -> None:
         self.service, self.quick, self.slow = service, quick, slow
+        self.page = model_page(service)
 
     async def predict(self, body: bodies.Asked) -> Response:
         """Predict these ids: the class with probabilities, or the numbers."""
@@ -73,8 +74,7 @@ class Routes:
 
     async def report(self) -> Response:
         """The report of the run, with a box to ask the model."""
-        html = await self.quick.run(lambda _: model_page(self.service))
-        return Page(html, policy=live_policy())
+        return Page(self.page, policy=live_policy())
 
     async def _predicted(self, ids: Given) -> Response:
         return await _json(self.quick, lambda until: self.service.predict(ids, until))
@@ -107,9 +107,15 @@ def router_of(routes: Routes, prefix: str) -> APIRouter:
     for path, (post, get, reply) in answered.items():
         for method, function in (("POST", post), ("GET", get)):
             router.add_api_route(
-                path, function, methods=[method], response_class=Json, responses={200: {"model": reply}}
+                path,
+                function,
+                methods=[method],
+                response_class=Json,
+                responses={200: {"model": reply, "description": "The answers."}},
             )
-    router.add_api_route("/metagraph", routes.metagraph, methods=["GET"], response_class=Response)
+    router.add_api_route(
+        "/metagraph", routes.metagraph, methods=["GET"], response_class=Response, response_description="The meta graph."
+    )
     router.add_api_route(
         "" if prefix else "/", routes.report, methods=["GET"], response_class=Page, include_in_schema=False
     )
