@@ -12,6 +12,7 @@ from diffmg.core.errors import DiffmgError
 from experiments import RESULTS, TABLES, plan_path
 from experiments.comparing import kept_differences
 from experiments.figures import figures
+from experiments.gallery_page import gallery_files
 from experiments.jsonl import read_lines
 from experiments.memory import memory_table
 from experiments.pipelines import pipelines_markdown
@@ -79,7 +80,8 @@ def wanted(root: Path, done: Mapping[str, Done], folder: Path = RESULTS) -> dict
     files = {root / page: fill((root / page).read_text(encoding="utf-8"), tables) for page in PAGES}
     for found in done.values():
         files |= {root / "docs" / FIGURES / name: svg for name, svg in figures(found.table, found.cells).items()}
-    return files | study_files(root, folder)
+    searched = done["search"].cells if "search" in done else {}
+    return files | study_files(root, folder) | gallery_files(root, searched, folder)
 
 
 def summary(done: Mapping[str, Done]) -> str:

@@ -44,7 +44,7 @@ from run_files import diffmg as command
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 REGISTRIES: tuple[Registry, ...] = (METHODS, TASKS, DATASETS, COLUMN_TYPES, DRAWINGS, CONVERTERS)
-ELSEWHERE = {"own_tables.md", "results.md", "search.md", "performance.md"}
+ELSEWHERE = {"own_tables.md", "results.md", "search.md", "performance.md", "gallery.md"}
 """Pages whose blocks other tests run, or whose commands are those of the repository."""
 COLUMNS = 92
 SMALLER = {"academic": "academic:120", "shop": "shop:160"}

@@ -12,6 +12,7 @@ from diffmg.core.budget import Budget
 from diffmg.core.plan import Refit
 from diffmg.core.rivals import check_rivals
 from diffmg.core.trust import named_by_user
+from diffmg.runs.data_names import check_no_tables
 
 if TYPE_CHECKING:
     from diffmg.datasets import Published
@@ -37,6 +38,7 @@ def open_problem(
     if not source.is_described:
         from diffmg.datasets import load_dataset
 
+        check_no_tables(source.name)
         _check_plain(source)
         return replace(load_dataset(source.name, root=root, seed=source.seed), source=source)
     from diffmg.tables.problem import problem_from_tables, read_tables
@@ -58,6 +60,7 @@ def describe(source: Source) -> Description:
         if source.target or source.as_of:
             given = {"target": source.target, "as_of": dict(source.as_of)}
             raise DiffmgError(f"a target and a time are for databases, but got {given} for {source.name!r}")
+        check_no_tables(source.name)
         description = read_description(Path(source.name))
     else:
         from diffmg.tables.database import describe_database
@@ -94,6 +97,7 @@ def published_for(source: Source | str) -> Published | None:
         return None
     from diffmg.datasets import DATASETS, parse_name
 
+    check_no_tables(source.name)
     name = parse_name(source.name)[0]
     return DATASETS.get(name)(name).published()
 

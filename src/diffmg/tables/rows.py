@@ -202,7 +202,16 @@ def _array(values: Sequence[Any], kind: Kind) -> pa.Array:
     try:
         return _texts(values) if isinstance(first, UUID | bytes) else pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return _texts(values)
+        return _without_blanks(values)
+
+
+def _without_blanks(values: Sequence[Any]) -> pa.Array:
+    """Values of several types: numbers, where the only texts are blank ones (missing), else texts."""
+    numbers = [None if isinstance(v, str) and not v.strip() else v for v in values]
+    if all(v is None or isinstance(v, int | float) for v in numbers):
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            return pa.array(numbers)
+    return _texts(values)
 
 
 def _texts(values: Sequence[Any]) -> pa.Array:

@@ -46,9 +46,25 @@ def path_label(target: str, path: MetaPath) -> Html:
 
 
 def _whose(run: Run) -> str:
-    several = run.evidence is not None and len(run.evidence.shares) > 1 and not run.plan.single
-    said = "This is the best single model; the ensemble that predicts has others beside it."
-    return paragraph(said) if several else ""
+    """That the picture is the single model's, where others answer beside it or in its place."""
+    if run.evidence is None or run.plan.single:
+        return ""
+    voters = {share.candidate for share in run.evidence.shares}
+    score = _single_score(run)
+    if run.evidence.single not in voters:
+        names = ", ".join(f.described for f in run.evidence.finalists if f.candidate in voters)
+        others = f": {names}" if names else ""
+        said = (
+            f"This is the best single model with a meta graph{score}; the scores above are of the ensemble without it"
+        )
+        return paragraph(f"{said}{others}.")
+    said = f"This is the best single model{score}; the ensemble that predicts has others beside it."
+    return paragraph(said) if len(voters) > 1 else ""
+
+
+def _single_score(run: Run) -> str:
+    tested = run.single.test if run.single is not None else {}
+    return f" (test {metric_name(run.metric)} {shown(tested[run.metric])})" if run.metric in tested else ""
 
 
 def _importances(run: Run) -> str:
