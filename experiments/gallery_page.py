@@ -22,6 +22,8 @@ from experiments.steady import Line
 from experiments.tables import Sheet
 
 PAGE = "docs/gallery.md"
+FITTED = 1100
+"""Pictures up to this width are still readable when they are shrunk to that of a page; others scroll."""
 Cells = Mapping[tuple[str, str], Cell]
 
 
@@ -54,6 +56,14 @@ def gallery_figures(lines: Sequence[Line], searched: Cells) -> dict[str, str]:
     return drawn | {f"gallery-{data}.svg": draw_all(c.metagraphs, "svg") for data, c in _found(searched).items()}
 
 
+def _image(file: str, metagraphs: Sequence[MetaGraph], importances: Sequence[PathImportance] = ()) -> str:
+    """A picture with its sentence; one that is a little too wide for the page is made to fit."""
+    svg = draw_all(metagraphs, "svg", importances=importances)
+    width = int(svg.partition(' width="')[2].partition('"')[0])
+    fit = "{ .fit }" if width <= FITTED else ""
+    return f"![{meaning_of(metagraphs, importances).sentence}](figures/{file}){fit}"
+
+
 def _all(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if line["metagraphs"]]
 
@@ -76,21 +86,22 @@ def _section(line: Line, head: str) -> str:
     name = head.partition(":")[0]
     about = METHODS.get(name).summary if head == line["method"] else DATASETS.get(name).summary
     score = f"Test {line['metric']} {line['test']:.3f}, {line['seconds']:.0f} s: `{_command(line)}`"
-    sentence = meaning_of(_metagraphs(line), _importances(line)).sentence
-    return f"### `{name}`\n\n{_capital(about)}. {score}\n\n![{sentence}](figures/{_file(line)})"
+    image = _image(_file(line), _metagraphs(line), _importances(line))
+    return f"### `{name}`\n\n{_capital(about)}. {score}\n\n{image}"
 
 
 def _paper(searched: Cells) -> str:
     """What the default found on the paper's networks, beside what its authors published."""
     parts = []
     for data, cell in _found(searched).items():
-        found, published = meaning_of(cell.metagraphs), meaning_of(_published(data))
         scores = f"{_mean(cell.single):.1f} % of the single model, {_mean(cell.ensemble):.1f} % of the ensemble"
         score = f"Test {cell.metric}, mean over {len(cell.runs)} runs: {scores}."
         parts += [
             f"### `{data}`\n\n{_capital(DATASETS.get(data).summary)}. {score}",
-            f"Found by the first of these runs, a race of 300 trainings:\n\n![{found.sentence}](figures/gallery-{data}.svg)",
-            f"Published by the paper's authors:\n\n![{published.sentence}](figures/published-{data}.svg)",
+            "Found by the first of these runs, a race of 300 trainings:",
+            _image(f"gallery-{data}.svg", cell.metagraphs),
+            "Published by the paper's authors:",
+            _image(f"published-{data}.svg", _published(data)),
         ]
     return "\n\n".join(parts) or _missing()
 
