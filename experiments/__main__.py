@@ -6,7 +6,18 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-PLAIN = ("reproduce", "exhaustive", "regret", "proposers", "study", "steady", "planted", "explained", "gallery", "screenshots")
+PLAIN = (
+    "reproduce",
+    "exhaustive",
+    "regret",
+    "proposers",
+    "study",
+    "steady",
+    "planted",
+    "explained",
+    "gallery",
+    "screenshots",
+)
 """Commands that are modules of their own, with a function `main`."""
 
 

@@ -35,7 +35,9 @@ class Shot:
     def page(self, report: Path) -> str:
         """A page that shows the report in a frame: windows cannot be as narrow as a phone."""
         style = f"border:0;width:{self.width}px;height:{self.height}px"
-        return f'<!doctype html><body style="margin:0"><iframe style="{style}" src="{report.resolve().as_uri()}"></iframe>'
+        return (
+            f'<!doctype html><body style="margin:0"><iframe style="{style}" src="{report.resolve().as_uri()}"></iframe>'
+        )
 
     def flags(self, out: Path, profile: str) -> list[str]:
         """What the browser is told."""
@@ -57,9 +59,13 @@ def take(report: Path, out: Path, shot: Shot) -> Path:
         command = [browser(), *shot.flags(out, f"{folder}/profile"), frame.as_uri()]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     if done.returncode or not out.is_file():
-        raise DiffmgError(f"the browser must write {str(out)!r}, but got exit code {done.returncode}: {done.stderr[-300:]}")
+        raise DiffmgError(
+            f"the browser must write {str(out)!r}, but got exit code {done.returncode}: {done.stderr[-300:]}"
+        )
     if (size := out.stat().st_size) > MOST_BYTES:
-        raise DiffmgError(f"a screenshot has {MOST_BYTES} bytes at most, but got {size} in {str(out)!r}; make it smaller")
+        raise DiffmgError(
+            f"a screenshot has {MOST_BYTES} bytes at most, but got {size} in {str(out)!r}; make it smaller"
+        )
     return out
 
 

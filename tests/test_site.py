@@ -213,7 +213,7 @@ def not_run() -> list[list[str]]:
     skipped = [
         b for page in pages() for b in blocks(DOCS / page) if b.language == "bash" and b.mark.startswith("not run")
     ]
-    lines = [shlex.split(line) for block in skipped for line in block.body.splitlines()]
+    lines = [shlex.split(line) for block in skipped for line in block.body.replace("\\\n", " ").splitlines()]
     return [words[1:] for words in lines if words[0] == "diffmg"]
 
 

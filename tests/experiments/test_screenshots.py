@@ -15,7 +15,7 @@ def browser(tmp_path: Path, size: int) -> Path:
     """A program that writes so many bytes where a screenshot is wanted, and its arguments beside it."""
     script = tmp_path / "browser"
     script.write_text(
-        '#!/bin/sh\nfor word; do case $word in --screenshot=*) out=${word#--screenshot=};; esac; done\n'
+        "#!/bin/sh\nfor word; do case $word in --screenshot=*) out=${word#--screenshot=};; esac; done\n"
         f'head -c {size} /dev/zero > "$out"\necho "$@" > "{tmp_path}/told"\n'
     )
     script.chmod(0o755)
@@ -46,7 +46,7 @@ def test_what_is_missing_is_named(tmp_path: Path, report: Path, monkeypatch: pyt
     monkeypatch.setattr(screenshots, "BROWSERS", ("no-such-browser",))
     with pytest.raises(DiffmgError, match="got none of no-such-browser"):
         take(report, tmp_path / "it.png", Shot(1, 1))
-    with pytest.raises(DiffmgError, match="but got no .*nowhere"):
+    with pytest.raises(DiffmgError, match=r"but got no .*nowhere"):
         take(tmp_path / "nowhere" / "report.html", tmp_path / "it.png", Shot(1, 1))
 
 

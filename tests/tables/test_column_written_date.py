@@ -17,7 +17,9 @@ def test_texts_become_what_their_dates_become(days: list[datetime.date]) -> None
     np.testing.assert_allclose(encoded([day.isoformat() for day in days])[0], encoded(days)[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("form", ["2020-01-0{}", " 2020-01-0{} ", "2020-01-0{} 10:30:00", "2020-01-0{}T10:30:00.5+01:00"])
+@pytest.mark.parametrize(
+    "form", ["2020-01-0{}", " 2020-01-0{} ", "2020-01-0{} 10:30:00", "2020-01-0{}T10:30:00.5+01:00"]
+)
 def test_times_of_day_are_cut_off(form: str) -> None:
     matrix, note = encoded([form.format(day) for day in (1, 2, 3)])
     assert note == "date, written as text"

@@ -54,7 +54,9 @@ def _whose(run: Run) -> str:
     if run.evidence.single not in voters:
         names = ", ".join(f.described for f in run.evidence.finalists if f.candidate in voters)
         others = f": {names}" if names else ""
-        said = f"This is the best single model with a meta graph{score}; the scores above are of the ensemble without it"
+        said = (
+            f"This is the best single model with a meta graph{score}; the scores above are of the ensemble without it"
+        )
         return paragraph(f"{said}{others}.")
     said = f"This is the best single model{score}; the ensemble that predicts has others beside it."
     return paragraph(said) if len(voters) > 1 else ""
