@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffmg.core.errors import DiffmgError
-from experiments import screenshots
+from experiments import ROOT, screenshots
 from experiments.screenshots import SHOTS, Shot, take
 
 
@@ -52,4 +52,4 @@ def test_what_is_missing_is_named(tmp_path: Path, report: Path, monkeypatch: pyt
 
 def test_those_of_the_guide_are_there_and_small() -> None:
     for name in SHOTS:
-        assert 10_000 < (screenshots.ROOT / "docs" / "figures" / name).stat().st_size <= screenshots.MOST_BYTES
+        assert 10_000 < (ROOT / "docs" / "figures" / name).stat().st_size <= screenshots.MOST_BYTES
