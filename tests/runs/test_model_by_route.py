@@ -179,7 +179,7 @@ def drop_column(data: Data, rng: random.Random) -> Data:
 
 def rename_column(data: Data, rng: random.Random) -> Data:
     name, column = rng.choice([("authors", "age"), ("papers", "year")])
-    data[0][name][f"{column}_2"] = data[0][name].pop(column)
+    data[0][name] = {f"{column}_2" if own == column else own: values for own, values in data[0][name].items()}
     return data
 
 
