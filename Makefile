@@ -3,7 +3,10 @@ VENV := .venv
 RUN := $(VENV)/bin
 PIP := $(RUN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check docs release-check
+.PHONY: demo test check docs release-check fuzz mutants
+
+N ?= 1000
+WORKERS ?= 2
 
 demo: $(VENV)/ready
 	$(RUN)/diffmg demo
@@ -22,6 +25,12 @@ docs: $(VENV)/docs-ready
 release-check: $(VENV)/ready
 	$(RUN)/python -m experiments check
 	$(RUN)/python -m benchmarks render --check
+
+fuzz: $(VENV)/ready
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(RUN)/python -m fuzz campaign --cases $(N) --workers $(WORKERS) $(KEEP)
+
+mutants: $(VENV)/ready
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(RUN)/python -m fuzz mutants $(KEEP)
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -247,6 +247,32 @@ def recommend(
 
 
 @app.command()
+def serve(
+    out: Out = None,
+    data: Annotated[str, typer.Option("--data", help="Data that a model is fitted on, for a few epochs.")] = "yelp",
+    clients: Annotated[int, typer.Option("--clients", help="Clients that ask at the same time.")] = 64,
+    seconds: Annotated[float, typer.Option("--seconds", help="How long they ask.")] = 30.0,
+    method: Annotated[str, typer.Option("--method", help="The method of the model.")] = "lightgcn",
+    epochs: Annotated[int, typer.Option("--epochs", help="Epochs of its training.")] = 3,
+    seed: common.Seed = 0,
+    data_root: common.DataRoot = None,
+) -> None:
+    """Ask a served model from many clients on the loopback: errors, and percentiles of the time until an answer."""
+    from benchmarks.measure import machine
+    from benchmarks.serve import ServeOptions, measure_serve
+    from diffmg.engine.device import resolve_device
+
+    options = ServeOptions(data, clients, seconds, method, epochs, seed=seed)
+    found = measure_serve(options, data_root)
+    what = "a served model asked by clients on the loopback, each of which asks again as soon as it has an answer"
+    command = _command("serve", data=data, clients=clients, seconds=seconds, method=method, epochs=epochs, seed=seed)
+    _write(out, what, command, machine(resolve_device("cpu")), found)
+    waited = ", ".join(f"{name.removesuffix('_ms')} {found[name]:.0f} ms" for name in ("p50_ms", "p95_ms", "p99_ms"))
+    rate = f"{found['requests_per_second']:.0f} a second"
+    say(f"{found['requests']:,} requests, {found['errors']} errors, {rate}: {waited}")
+
+
+@app.command()
 def render(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit with 1 if a document is outdated.")

@@ -13,8 +13,10 @@ from experiments import RESULTS, TABLES, plan_path
 from experiments.comparing import kept_differences
 from experiments.figures import figures
 from experiments.gallery_page import gallery_files
+from experiments.jsonl import read_lines
 from experiments.memory import memory_table
 from experiments.pipelines import pipelines_markdown
+from experiments.planted import PLANTED, planted_sheet
 from experiments.predictions_table import predictions_markdown
 from experiments.ranking_table import ranking_markdown
 from experiments.runner import done_cells
@@ -74,6 +76,7 @@ def wanted(root: Path, done: Mapping[str, Done], folder: Path = RESULTS) -> dict
     tables["summary"] = partial(summary, done)
     tables["seeds"] = lambda: seeds_sheet(folder, paper).markdown()
     tables["memory"] = partial(memory_table, folder)
+    tables["planted"] = lambda: planted_sheet(read_lines(folder / PLANTED)).markdown()
     files = {root / page: fill((root / page).read_text(encoding="utf-8"), tables) for page in PAGES}
     for found in done.values():
         files |= {root / "docs" / FIGURES / name: svg for name, svg in figures(found.table, found.cells).items()}

@@ -13,7 +13,7 @@ import diffmg
 ROOT = Path(diffmg.__file__).parent
 LAYERS = (
     "core", "graph", "tasks", "engine", "nn", "training", "methods", "explain", "race", "tables", "datasets", "leaks",
-    "runs", "viz", "watching", "by_id", "estimators", "testing", "cli",
+    "runs", "viz", "watching", "by_id", "estimators", "testing", "serve", "cli",
 )  # fmt: skip
 """Each may import from itself and from those before it."""
 ROOT_MODULES = 6
@@ -117,3 +117,12 @@ def test_importing_the_package_its_values_and_its_pictures_loads_no_torch() -> N
     code = f"import sys, importlib\nfor m in {modules}: importlib.import_module(m)\nprint('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_the_package_reads_and_writes_no_pickle_files() -> None:
+    """Neither by the module nor by libraries that would; loky passes values between processes, not files."""
+    forbidden = {"pickle", "cPickle", "cloudpickle", "dill", "shelve", "marshal"}
+    assert not {module for module, found in IMPORTS.items() if forbidden & found}
+    text = "\n".join(ast.unparse(tree) for tree in TREES.values())
+    for call in ("torch.load(", "torch.save(", "joblib.load(", "read_pickle(", "allow_pickle=True"):
+        assert call not in text, call

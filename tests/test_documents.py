@@ -52,8 +52,8 @@ def test_the_readmes_commands_run_in_order(tmp_path: Path, monkeypatch: pytest.M
         if words[1] == "resume":
             continue  # tests/cli stops a run first
         small = [QUICK.get(word, word) for word in words[1:]]
-        short = ["-s", "max_epochs=2"] if words[1] == "fit" else []
-        raced = short and ("--budget" in words or "--method" not in words)
+        short = {"fit": ["-s", "max_epochs=2"], "serve": ["--check", "--port", "0"]}.get(words[1], [])
+        raced = words[1] == "fit" and ("--budget" in words or "--method" not in words)
         answer = diffmg(*small, *short, *(["--budget", "4"] if raced else []))
         assert answer.code == 0, (words, answer.err)
 
@@ -92,7 +92,7 @@ def test_the_tour_of_the_house_names_what_is_there() -> None:
 
 
 def test_files_that_contributing_names_are_there() -> None:
-    layers = "core|graph|tasks|engine|nn|training|methods|explain|tables|datasets|race|runs|viz"
+    layers = "core|graph|tasks|engine|nn|training|methods|explain|tables|datasets|race|runs|viz|serve"
     for file in re.findall(rf"`((?:{layers})/[\w/]+\.py)`", CONTRIBUTING):
         assert (SOURCE / file).is_file(), file
 

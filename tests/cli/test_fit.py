@@ -113,7 +113,7 @@ BAD_OPTIONS = {
     "--method diffmg -o epochs=0": "`epochs >= 1` must hold, but got epochs=0",
     "--method diffmg -o epochs=abc": "epochs: must be a whole number, but got 'abc'",
     "--method diffmg -o coin=heads": "coin: must be one of 'link', 'tower', but got 'heads'",
-    "--depth 0": "`depth >= 1` must hold, but got depth=0",
+    "--depth 0": "`1 <= depth <= 64` must hold, but got depth=0",
     "--method diffmg --search-seeds 0": "`search_seeds >= 1` must hold, but got search_seeds=0",
     "--method gcn -o layers=0": "`layers >= 1` must hold, but got layers=0",
     "--method gcn -o layers=two": "layers: must be a whole number, but got 'two'",

@@ -30,7 +30,9 @@ def test_a_folder_is_described_with_the_keys_that_were_guessed(shop: Path) -> No
     assert answer.code == 0, answer.err
     assert "key orders.customer_id -> customers.customer_id: 100 % of 120 values, guessed" in answer.out
     assert 'database = "../shop"' in (shop / "net" / "shop.toml").read_text()
-    assert diffmg("fit", "net/shop.toml", *QUICK, "--out", "run").code == 0
+    assert "it names files outside of its folder" in answer.out
+    assert "--allow-outside" in refused("fit", "net/shop.toml", *QUICK, "--out", "run")
+    assert diffmg("--allow-outside", "fit", "net/shop.toml", *QUICK, "--out", "run").code == 0
 
 
 def test_a_model_of_a_folder_is_used_again(shop: Path) -> None:

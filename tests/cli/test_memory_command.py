@@ -206,7 +206,7 @@ def test_every_command_refuses_a_bad_switch_and_leaves_nothing(
     ("arguments", "words"),
     [
         (["acadmic"], "unknown data set 'acadmic'; did you mean 'academic'?"),
-        (["academic:120", "--depth", "0"], "`depth >= 1` must hold"),
+        (["academic:120", "--depth", "0"], "`1 <= depth <= 64` must hold"),
         (["academic:120", "-s", "dims=3"], "unknown option of the settings: 'dims'; did you mean 'dim'?"),
         (["academic:120", "--device", "tpu"], "unknown device 'tpu'"),
     ],

@@ -66,7 +66,11 @@ def commands(classified: Path, recommended: Path, tmp_path: Path, monkeypatch) -
             "score": [classified],
             "predict": [classified, "--id", "3"],
             "recommend": [recommended, "--id", "17", "-k", "2"],
+            "embed": [classified, "--out", "vectors.npy"],
+            "similar": [classified, "--id", "3", "-k", "2"],
+            "explain": [classified],
             "show": [classified],
+            "serve": [classified, "--check", "--port", "0"],
             "report": [shutil.copytree(classified, tmp_path / "copy")] if name == "report" else [],
             "datasets": ["academic"],
             "list": [],
@@ -124,9 +128,10 @@ def test_answers_are_rows_and_those_in_a_file_are_counted(classified: Path, tmp_
 
 def test_a_drawing_is_in_the_document_or_in_its_file(classified: Path, tmp_path: Path) -> None:
     shown = document(diffmg("show", classified, "--format", "mermaid", "--json"))
-    metagraphs = read_run(classified).metagraphs
+    run = read_run(classified)
+    metagraphs = run.metagraphs
     assert [MetaGraph.from_dict(m) for m in shown["metagraphs"]] == list(metagraphs)
-    assert shown["drawing"] == draw_all(metagraphs, "mermaid")
+    assert shown["drawing"] == draw_all(metagraphs, "mermaid", importances=run.importances)
     assert document(diffmg("show", classified, "--out", tmp_path / "m.txt", "--json"))["drawing"] is None
 
 

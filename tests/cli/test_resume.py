@@ -185,7 +185,7 @@ def test_a_folder_that_is_no_run_is_named(command: str, text: str | None, words:
         ({"colour": 3}, "unknown field 'colour'"),
         ({"method": {"name": "difmg"}}, "unknown method 'difmg'; did you mean 'diffmg'?"),
         ({"method": {"options": {"epoch": 3}}}, "unknown option of method 'diffmg': 'epoch'; did you mean 'epochs'?"),
-        ({"method": {"options": {"depth": 0}}}, "`depth >= 1` must hold, but got depth=0"),
+        ({"method": {"options": {"depth": 0}}}, "`1 <= depth <= 64` must hold, but got depth=0"),
         ({"settings": {"dimm": 3}}, "plan.settings: unknown field 'dimm'; did you mean 'dim'?"),
         ({"settings": {"dim": "3"}}, "plan.settings.dim: must be a whole number, but got '3'"),
         ({"source": {"name": "acadmic"}}, "unknown data set 'acadmic'; did you mean 'academic'?"),
@@ -215,6 +215,8 @@ def test_a_damaged_state_is_named(interrupted: Path, tmp_path: Path) -> None:
     path = shutil.copytree(interrupted, tmp_path / "run")
     state = path / "checkpoints" / "search-0.safetensors"
     state.write_bytes(state.read_bytes()[:-50])
+    before = (path / "run.json").read_bytes()
     answer = diffmg("resume", path)
     assert answer.code == 2
+    assert (path / "run.json").read_bytes() == before, "what the stopped run found is still there"
     assert f"error: a file of tensors must be whole, but got '{state}'" in answer.err

@@ -118,3 +118,33 @@ def test_text_is_read_and_what_is_no_text_is_named(old: Path, tmp_path: Path) ->
 
 def test_the_digest_of_a_file_is_that_of_its_bytes(old: Path) -> None:
     assert digest_of(old) == hashlib.sha256(b"old").hexdigest()
+
+
+def test_a_file_is_synced_before_it_is_renamed_and_its_folder_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a power cut could leave an empty file under the name of the old one."""
+    done: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+    folders: dict[int, str] = {tmp_path.stat().st_ino: "folder"}
+
+    def synced(handle: int) -> None:
+        done.append(f"sync {folders.get(os.fstat(handle).st_ino, 'file')}")
+        fsync(handle)
+
+    def renamed(path: Path, target: Path) -> Path:
+        done.append("rename")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    write_text(tmp_path / "a", "text")
+    assert done == ["sync file", "rename", "sync folder"]
+    assert (tmp_path / "a").read_text() == "text"
+
+
+def test_a_text_of_more_than_the_limit_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("diffmg.core.parse.TEXT_BYTES", 10)
+    (tmp_path / "a").write_text("x" * 11)
+    with pytest.raises(DiffmgError, match="must have at most 10 bytes, but got 11"):
+        read_text(tmp_path / "a", "the notes")

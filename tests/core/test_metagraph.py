@@ -115,6 +115,7 @@ def test_json_is_readable():
         ({"target": "a", "links": {"1<-": ["empty"]}}, "a link is written 'k<-i' .* but got '1<-'"),
         ({"target": "a", "links": {"x<-0": ["empty"]}}, "a link is written 'k<-i' .* but got 'x<-0'"),
         ({"target": "a", "links": {"²<-0": ["empty"]}}, "a link is written 'k<-i' .* but got '²<-0'"),
+        ({"target": "a", "links": {"9" * 5000 + "<-0": ["empty"]}}, "a link is written 'k<-i' .* but got '9{80}'"),
         ({"target": "a", "links": {"1<--1": ["empty"]}}, "a link is written 'k<-i' .* but got '1<--1'"),
         ({"target": "a", "links": {"2<-1": ["empty"]}}, r"every link of 2 states .* at \['1<-0', '2<-0'\]"),
         ({"target": "a", "links": {"1<-0": ["empty"], "1<-1": ["empty"]}}, r"every link of 1 states .* at \['1<-1'\]"),

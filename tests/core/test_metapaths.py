@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diffmg.core.errors import DiffmgError
+from diffmg.core.limits import MOST_STATES
 from diffmg.core.metagraph import EMPTY, IDENTITY, Link, MetaGraph, links_of
 from diffmg.core.schema import Relation, Schema
 from diffmg.core.space import SearchSpace
@@ -57,9 +58,9 @@ def test_many_empty_links_do_not_make_counting_hang(seed: int) -> None:
 
 
 def test_as_deep_as_a_file_may_be() -> None:
-    line = MetaGraph.of("a", {link: SELF if link.k == link.i + 1 else EMPTY for link in links_of(150)})
-    assert line.meta_paths.count() == 151
-    assert line.longest_paths() == ((SELF,) * 150,)
+    line = MetaGraph.of("a", {link: SELF if link.k == link.i + 1 else EMPTY for link in links_of(MOST_STATES)})
+    assert line.meta_paths.count() == MOST_STATES + 1
+    assert line.longest_paths() == ((SELF,) * MOST_STATES,)
 
 
 def test_the_whole_space_of_many_relations() -> None:

@@ -7,6 +7,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import EMPTY, MetaGraph
 from diffmg.core.schema import Relation
 from diffmg.core.settings import Settings
+from diffmg.datasets import load_dataset
 from diffmg.datasets._made import (
     both_ways,
     check_variant,
@@ -140,3 +141,16 @@ def test_every_tower_must_be_found():
     assert found([item, user], Shop.planted)
     assert not found([user], Shop.planted)
     assert not found([user, MetaGraph.features_only("item")], Shop.planted)
+
+
+@pytest.mark.parametrize("name", ["academic:1e15", "shop:1e15", "films:1e6"])
+def test_what_is_too_large_is_refused_before_it_is_made(name):
+    with pytest.raises(DiffmgError, match=r"`size <= \d+` must hold"):
+        load_dataset(name)
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(monkeypatch):
+    monkeypatch.setattr("diffmg.datasets._made.free_bytes", lambda _: 10_000_000)
+    with pytest.raises(DiffmgError, match=r"must fit into memory, but got size=20000, about .*choose a smaller size"):
+        load_dataset("academic:20000")
+    assert load_dataset("academic:2000").graph.num_nodes["author"] == 600

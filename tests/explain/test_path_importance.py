@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import f1_score, roc_auc_score
 
 from diffmg import DiffmgError, Problem, Run, make_plan, run
 from diffmg.core.method import MethodSpec
@@ -21,6 +22,7 @@ from diffmg.methods.ensemble import Ensemble, Member
 from diffmg.methods.given import Given
 from diffmg.runs.explain import importances_of
 from diffmg.runs.importances import PHASE
+from diffmg.tasks.resampling import resamples
 from diffmg.training.training import build_model, outputs_of
 from experiments.explained import DISTRACTORS, among_distractors, longest, ranks
 from experiments.planted import VARIANTS
@@ -63,6 +65,8 @@ def test_a_drop_is_the_score_of_the_model_without_the_path(metagraphs: tuple) ->
         without = tuple(changed if n == number else z for n, z in enumerate(outputs))
         scores = [float(task.scores(z, "val")[task.metric]) for z in (outputs, without)]
         assert each.drop == pytest.approx(scores[0] - scores[1], abs=1e-6)
+        drops = [slow_score(problem, outputs, r) - slow_score(problem, without, r) for r in drawn_rows(problem)]
+        assert each.std == pytest.approx(np.nanstd(drops, ddof=1), abs=1e-6)
 
 
 def test_the_test_part_is_never_read(problem: Problem) -> None:
@@ -161,29 +165,32 @@ def test_a_race_stores_those_of_its_single_model(classification: Problem) -> Non
     assert Run.from_dict(done.to_dict(), "it") == done
 
 
-@pytest.mark.parametrize("data", ["classification", "regression", "recommendation"])
-def test_resamples_vary_as_the_score_does(data: str, request: pytest.FixtureRequest) -> None:
-    """Each sample scored by its own task is the score of the drawn examples; their mean is about the score."""
-    problem = request.getfixturevalue(data)
-    task, draw = problem.task, torch.Generator().manual_seed(0)
-    columns = task.outputs or 4
-    nodes = [problem.graph.num_nodes[t] for t in task.target_types]
-    votes = task.votes(tuple(torch.randn(n, columns, generator=draw) for n in nodes), "val")
-    drawn = task.resamples("val", 200, 0)
-    scores = np.array([float(t.score_votes(votes[rows], "val")) for t, rows in drawn.samples])
-    assert scores.std() > 0
-    assert abs(np.nanmean(scores) - float(task.score_votes(votes, "val"))) < 2 * np.nanstd(scores)
-    again = [rows.tolist() for _, rows in task.resamples("val", 200, 0).samples]
-    assert again == [rows.tolist() for _, rows in drawn.samples]
+def drawn_rows(problem: Problem) -> list[np.ndarray]:
+    """The rows of the validation part in each resample: nodes, or all pairs of the drawn users."""
+    task = problem.task
+    if len(task.target_types) == 1:
+        return [rows.numpy() for rows in resamples(task.size("val"), module.DRAWS)]
+    left = task.parts["val"].pairs.left.numpy()
+    users = np.unique(left)
+    own = [np.flatnonzero(left == user) for user in users]
+    return [np.concatenate([own[n] for n in rows]) for rows in resamples(len(users), module.DRAWS)]
 
 
-def test_groups_of_a_ranking_have_the_mean_of_all() -> None:
-    task = load_dataset("films:300").task
-    draw = torch.Generator().manual_seed(0)
-    votes = task.votes(tuple(torch.randn(n, 4, generator=draw) for n in task.shape), "val")
-    drawn = task.resamples("val", 5, 0)
-    scores = [float(t.score_votes(votes[rows], "val")) for t, rows in drawn.samples]
-    sizes = [len(rows) for _, rows in drawn.samples]
-    assert sum(sizes) == len(votes)
-    assert np.average(scores, weights=sizes) == pytest.approx(float(task.score_votes(votes, "val")))
-    assert drawn.factor == pytest.approx(5**-0.5)
+def slow_score(problem: Problem, outputs: tuple[torch.Tensor, ...], rows: np.ndarray) -> float:
+    """By scikit-learn; NaN where all pairs have one label."""
+    part = problem.task.parts["val"]
+    if len(outputs) == 1:
+        nodes = part.numpy()[rows]
+        decided, labels = outputs[0].argmax(dim=1).numpy()[nodes], problem.task.labels.numpy()[nodes]
+        return float(f1_score(labels, decided, average="macro"))
+    scores = (outputs[0][part.pairs.left.long()] * outputs[1][part.pairs.right.long()]).sum(dim=1).numpy()
+    labels = part.labels.numpy()[rows]
+    return float(roc_auc_score(labels, scores[rows])) if len(np.unique(labels)) > 1 else np.nan
+
+
+def test_a_ranking_has_importances_with_errors() -> None:
+    problem = load_dataset("films:300")
+    done, _ = run(make_plan(problem.source, "diffmg", {"epochs": 2, "search_seeds": 1}, TINY, device="cpu"), problem)
+    assert done.importances
+    assert any(each.std > 0 for each in done.importances)
+    assert all(0 <= each.std < 1 for each in done.importances)

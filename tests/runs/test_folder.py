@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from torch import Tensor
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.run import read_history, read_metagraphs, read_run
-from diffmg.runs.folder import RunFolder
+from diffmg.runs.folder import RunFolder, identity_of
+from diffmg.runs.tensors import write_tensors
 from diffmg.training import Epoch, Job
 from run_files import edit, fit, read
 
@@ -155,3 +157,55 @@ def test_the_history_is_a_line_of_json_per_epoch(folder: RunFolder) -> None:
     lines = (folder.path / "history.jsonl").read_text().splitlines()
     record = {"phase": "count", "epoch": 2, "train_loss": 0.1, "val_loss": 0.2, "val_score": 0.3}
     assert [json.loads(line) for line in lines][1] == record
+
+
+def test_a_checkpoint_of_another_plan_is_not_taken(tmp_path: Path) -> None:
+    """A state of another seed, say from a folder that was put together by hand, would give neither run."""
+    path = fit(tmp_path / "run")
+    done = read_run(path)
+    other = replace(done, plan=replace(done.plan, seed=done.plan.seed + 1))
+    assert identity_of(done) != identity_of(other)
+    assert identity_of(done) == identity_of(replace(done, plan=replace(done.plan, device="cuda"), status="running"))
+    first, second = RunFolder.create(tmp_path / "a"), RunFolder(tmp_path / "a")
+    first.write(done)
+    first.save("count", Counter(), force=True)
+    second.write(other)
+    with pytest.raises(DiffmgError, match="must be of the plan, seed and data of its run"):
+        second.load("count", Counter())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"of": "", "epoch": "3", "seconds": 1.0, "numbers": {}},
+        {"of": "", "epoch": True, "seconds": 1.0, "numbers": {}},
+        {"of": "", "epoch": 3, "seconds": None, "numbers": {}},
+        {"of": "", "epoch": 3, "seconds": 1.0, "numbers": []},
+        {"of": "", "epoch": 3, "seconds": 1.0, "numbers": {}},
+        {"epoch": 3},
+        {},
+    ],
+)
+def test_a_checkpoint_of_another_form_is_named(values: dict[str, Any], folder: RunFolder) -> None:
+    (folder.path / "checkpoints").mkdir()
+    write_tensors(folder.path / "checkpoints" / "count.safetensors", {}, values)
+    with pytest.raises(DiffmgError, match=r"checkpoint .*count\.safetensors"):
+        folder.load("count", Counter())
+
+
+@pytest.mark.parametrize(
+    "line", ["[]", "3", '{"phase": 1, "epoch": 1}', '{"phase": "a"}', '{"phase": "a", "epoch": 1, "val_loss": "x"}']
+)
+def test_a_history_of_another_form_is_named(line: str, folder: RunFolder) -> None:
+    (folder.path / "history.jsonl").write_text(f"{line}\n")
+    with pytest.raises(DiffmgError, match=r"line 1 of '.*history\.jsonl' must"):
+        read_history(folder.path)
+
+
+def test_what_a_power_cut_leaves_at_the_end_of_a_history_is_left_out(folder: RunFolder) -> None:
+    counted(folder, epochs=2, saved=2)
+    whole = (folder.path / "history.jsonl").read_bytes()
+    (folder.path / "history.jsonl").write_bytes(whole + b"\0" * 300 + b"\n\xff\xfe\n")
+    assert len(read_history(folder.path)) == 2
+    folder.load("count", Counter())
+    assert (folder.path / "history.jsonl").read_bytes() == whole

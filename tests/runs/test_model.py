@@ -15,6 +15,7 @@ import torch
 from diffmg import DiffmgError, HeteroGraph, Model, NodeClassification, Problem, Source, make_plan, open_problem, run
 from diffmg.core.method import MethodSpec
 from diffmg.runs.folder import RunFolder
+from diffmg.runs.tensors import read_tensors, write_tensors
 
 QUICK = {"dim": 8, "max_epochs": 4}
 TOML = """
@@ -239,8 +240,6 @@ def test_ids_of_any_kind_are_kept(ids: np.ndarray, tmp_path: Path) -> None:
 
 
 def test_a_model_of_another_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    from diffmg.runs.tensors import read_tensors, write_tensors
-
     plan = make_plan(Source(), "mlp", None, QUICK, device="cpu")
     run(plan, network(np.arange(30)), RunFolder.create(tmp_path / "run"))
     tensors, values = read_tensors(tmp_path / "run" / "model.safetensors")
@@ -255,3 +254,26 @@ def test_what_a_model_is_fits_in_a_line() -> None:
     assert repr(model).startswith("Model(mlp, classification of person, ")
     assert len(repr(model).splitlines()) == 1
     assert model.recipe.method == MethodSpec("mlp")
+
+
+@pytest.mark.parametrize("text", [b"[]", b"\xff", b"3", b'["U"]', b'["no type", ["a"]]', b"[" * 999])
+def test_ids_of_another_form_are_refused(text: bytes, tmp_path: Path) -> None:
+    plan = make_plan(Source(), "mlp", None, QUICK, device="cpu")
+    run(plan, network(np.arange(30)), RunFolder.create(tmp_path / "run"))
+    tensors, values = read_tensors(tmp_path / "run" / "model.safetensors")
+    tensors["ids.person"] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
+    write_tensors(tmp_path / "m.safetensors", tensors, values)
+    with pytest.raises(DiffmgError, match="the ids of a model must"):
+        Model.load(tmp_path / "m.safetensors")
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    """They would print `nan` as an answer."""
+    plan = make_plan(Source(), "mlp", None, QUICK, device="cpu")
+    run(plan, network(np.arange(30)), RunFolder.create(tmp_path / "run"))
+    tensors, values = read_tensors(tmp_path / "run" / "model.safetensors")
+    name = next(name for name in tensors if name.startswith("weights."))
+    tensors[name].view(-1)[0] = float("nan")
+    write_tensors(tmp_path / "m.safetensors", tensors, values)
+    with pytest.raises(DiffmgError, match=r"weights must be finite numbers, but got others in .*fit again"):
+        Model.load(tmp_path / "m.safetensors")

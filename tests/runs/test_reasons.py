@@ -7,7 +7,8 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.importance import Contribution, Explanation, PathSource
 from diffmg.core.schema import Relation
 from diffmg.runs.model import Model
-from diffmg.runs.reasons import reason
+from diffmg.runs.reasons import reason, with_reasons
+from diffmg.tasks.answers import Answers
 from diffmg.tasks.problem import Problem
 
 BUYS, MADE = Relation("user", "buys", "item"), Relation("brand", "makes", "item")
@@ -43,6 +44,15 @@ def test_recommendations_say_why(model: Model) -> None:
     assert any(told["why"])
     (streamed,) = model.stream([3, 5], k=3, why=True)
     assert streamed.to_csv() == told.to_csv()
+
+
+def test_a_column_that_is_called_why_is_kept(model: Model) -> None:
+    plain = model.answers([3], k=2)
+    block = Answers({"why": plain["score"], **plain.columns})
+    (told,) = with_reasons(model, [block])
+    assert list(told.columns) == ["why", *plain.columns, "why_"]
+    assert (told["why"] == plain["score"]).all()
+    assert told["why_"].tolist() == model.answers([3], k=2, why=True)["why"].tolist()
 
 
 def test_nobody_has_no_reasons(model: Model) -> None:

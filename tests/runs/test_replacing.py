@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from diffmg.core.errors import DiffmgError
+from diffmg.runs.lock import locked
 from diffmg.runs.replacing import check_replaceable, replacing
 
 
@@ -45,6 +46,14 @@ def test_an_interrupted_run_stays_beside_the_old_one(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     assert content(tmp_path) == {"run/run.json": "new", "run.old/run.json": "older", "run.old-2/run.json": "old"}
     assert told == [f"the earlier run is kept in {tmp_path / 'run.old-2'}"]
+
+
+def test_a_run_that_is_being_written_is_not_replaced(tmp_path: Path) -> None:
+    write(tmp_path / "run", "old")
+    refused = pytest.raises(DiffmgError, match="one process at a time")
+    with locked(tmp_path / "run"), refused, replacing(tmp_path / "run"):
+        pytest.fail("replaced")
+    assert content(tmp_path) == {"run/run.json": "old"}
 
 
 def test_a_free_place_is_left_as_it_is(tmp_path: Path) -> None:

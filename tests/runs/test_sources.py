@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,3 +142,11 @@ def test_a_plan_that_cannot_be_made_is_named(given: dict, words: str) -> None:
 def test_every_method_has_a_plan() -> None:
     for name in METHODS.names():
         assert make_plan(Source("academic:120"), name).method.name == name
+
+
+@pytest.mark.parametrize("settings", [5, "dim=3", ["dim"]])
+def test_settings_of_another_type_are_refused(settings: Any) -> None:
+    with pytest.raises(DiffmgError, match="settings are `Settings` or names and values"):
+        make_plan(Source("academic"), "mlp", None, settings)
+    given = Settings(dim=3)
+    assert make_plan(Source("academic"), "mlp", None, given).settings == given

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors import SafetensorError
+from safetensors.torch import save_file
 
 from diffmg.core.errors import DiffmgError
 from diffmg.runs import tensors as module
@@ -62,3 +66,32 @@ def test_the_tensor_library_failing_to_write_is_named(tmp_path: Path, monkeypatc
     with pytest.raises(DiffmgError, match=r"could not write .*No space left"):
         write_tensors(tmp_path / "m", TENSORS, {})
     assert list(tmp_path.iterdir()) == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(place=st.integers(0, 10**6), bit=st.integers(0, 7))
+def test_no_flipped_bit_goes_unseen(place: int, bit: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Wherever it is: in the header, in the values or in a tensor. Blanks that only fill the header may differ."""
+    path = tmp_path_factory.mktemp("flip") / "m.safetensors"
+    write_tensors(path, TENSORS, {"format": 1, "name": "é"})
+    whole = path.read_bytes()
+    damaged = bytearray(whole)
+    damaged[place % len(whole)] ^= 1 << bit
+    path.write_bytes(damaged)
+    with suppress(DiffmgError):
+        tensors, values = read_tensors(path)
+        assert values == {"format": 1, "name": "é"}
+        assert all(torch.equal(tensors[name], TENSORS[name]) for name in TENSORS)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", '{"values": {}}', '{"sha256": 1, "values": {}}', "[" * 9999])
+def test_values_of_another_form_are_refused(text: str, tmp_path: Path) -> None:
+    save_file(TENSORS, tmp_path / "m", metadata={"values": text})
+    with pytest.raises(DiffmgError, match=r"the values in the file of tensors|must have its checksum, but got none"):
+        read_tensors(tmp_path / "m")
+
+
+def test_a_file_is_the_same_bytes_each_time(tmp_path: Path) -> None:
+    for name in "ab":
+        write_tensors(tmp_path / name, TENSORS, {"x": 1, "y": [2]})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

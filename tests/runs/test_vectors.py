@@ -116,6 +116,20 @@ def test_equal_vectors_are_in_the_order_of_the_nodes() -> None:
         similar_to(vectors, graph, [4], 0)
 
 
+@pytest.mark.parametrize("name", ["rank", "similar", "cosine", "vector", "v1"])
+def test_nodes_of_any_type_keep_their_ids(name: str, tmp_path: Path) -> None:
+    graph = HeteroGraph.build({name: 2}, {(name, "r", name): np.zeros((2, 1), np.int64)}, ids={name: ["x", "y"]})
+    vectors = Vectors(name, np.array(["x", "y"]), np.array([[1.0, 0.0], [1.0, 1.0]], np.float32))
+    (row,) = similar_to(vectors, graph, ["y"], 1).rows()
+    assert row == ("y", 1, "x", pytest.approx(0.5**0.5))
+    assert [row[0] for row in vectors.answers().rows()] == ["x", "y"]
+    assert len(vectors.answers().columns) == 3
+    assert vectors.to_arrow().column(name).to_pylist() == ["x", "y"]
+    vectors.write(tmp_path / "v.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
+    assert [[*line.values()] for line in lines] == [["x", [1.0, 0.0]], ["y", [1.0, 1.0]]]
+
+
 VECTORS = Vectors("film", np.array(["x", "=y,z"]), np.array([[0.5, -1.25, 3.0], [0.0, 1e-9, 2.0]], np.float32))
 
 

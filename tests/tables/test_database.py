@@ -15,6 +15,7 @@ import postgres_server
 import shop_database
 from diffmg.core.errors import DiffmgError
 from diffmg.core.schema import Relation
+from diffmg.core.trust import server_of, trust_server
 from diffmg.estimators import MetaGraphClassifier
 from diffmg.graph.sparse import FixedMatrix
 from diffmg.methods.search.diffmg import DiffMG
@@ -209,16 +210,23 @@ def test_a_password_is_not_kept_and_is_found_again(
     write_description(tmp_path / "shop.toml", description)
     assert postgres_server.SECRET not in (tmp_path / "shop.toml").read_text() + repr(description)
     monkeypatch.setenv("PGPASSWORD", postgres_server.SECRET)
-    assert read_database(read_description(tmp_path / "shop.toml")) == read_database(description)
+    again = read_description(tmp_path / "shop.toml")
+    with pytest.raises(DiffmgError, match="servers that you name yourself"):
+        read_database(again)
+    trust_server(server_of(served_shop))
+    assert read_database(again) == read_database(description)
 
 
-def test_rows_are_read_as_of_a_time_and_the_file_says_so(shop: str, tmp_path: Path) -> None:
+def test_rows_are_read_as_of_a_time_and_the_file_says_so(
+    shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     description = describe_database(shop, CHURNED, as_of={"placed_at": "2024-06-01"})
     assert description.as_of == {"order.placed_at": "2024-06-01"}
     tables = read_database(description)
     early = [row for row in shop_database.rows()["order"] if str(row[3]) < "2024-06-01"]
     assert 0 < tables["order"].num_rows == len(early) < len(shop_database.rows()["order"])
     write_description(tmp_path / "shop.toml", description)
+    monkeypatch.setattr("diffmg.core.trust._outside", [True])
     again = read_description(tmp_path / "shop.toml")
     assert again == description
     assert read_database(again) == tables

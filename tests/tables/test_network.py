@@ -160,6 +160,15 @@ def test_nodes_without_an_id():
         graph_of(authors={"id": ["ann", None, None]})
 
 
+def test_ids_with_a_zero_character_are_refused():
+    """An array of text drops zero characters at the end: this id would become that of another node."""
+    with pytest.raises(DiffmgError, match=r"ids of 'author' must have no zero character, but got \['ann\\x00'\]"):
+        graph_of(authors={"id": ["ann", "ann\0", "bob"]})
+    named = replace(DESCRIPTION, nodes={**DESCRIPTION.nodes, "author": NodeTable()})
+    with pytest.raises(DiffmgError, match=r"must have no zero character, but got \['bob\\x00'\]"):
+        graph_of(named, wrote={"who": ["bob", "bob\0", "ann"], "what": [5, 5, 7]})
+
+
 UNKNOWN = {"who": ["bob", "eve", "dan", "eve", "ann"], "what": [5, 5, 5, 7, 7]}
 
 

@@ -121,6 +121,15 @@ def test_a_head_without_rows(tmp_path, name):
         read_table(write(tmp_path / name, TABLE[:0]))
 
 
+def test_parquet_with_text_that_is_none(tmp_path):
+    """A byte of a text was changed on the disk; nothing else in the file tells."""
+    parquet.write_table(pa.table({"id": ["aaaa", "bbbb"]}), tmp_path / "a.parquet", compression="none")
+    data = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(data.replace(b"aaaa", b"\xe4aaa"))
+    with pytest.raises(DiffmgError, match=r"must be a whole table .* but got: .*UTF8"):
+        read_table(tmp_path / "a.parquet")
+
+
 def test_ragged_rows(tmp_path):
     with pytest.raises(DiffmgError, match=r"but got: .*Expected 2 columns, got 1.*check"):
         read_table(text(tmp_path / "a.csv", "id,name\n1,x\n2\n3,z\n"))

@@ -6,9 +6,15 @@ import io
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import diffmg.tasks.answers as module
-from diffmg.tasks.answers import SHOWN, Answers, inverse
+from diffmg.graph.network import HeteroGraph
+from diffmg.tasks import NodeClassification
+from diffmg.tasks.answers import SHOWN, Answers, free_names, inverse
+from diffmg.tasks.two_ends import table_of
 
 ANSWERS = Answers(
     {
@@ -18,6 +24,7 @@ ANSWERS = Answers(
         "p(x)": np.array([0.25, 1.0, 1e-9], np.float32),
     }
 )
+NAMES = ("rank", "rank_", "rank__", "score", "p(x)")
 ROWS = [("ann", 1, "x y", 0.25), ('b"o,b', 2, "", 1.0), ("çid", 3, "y", pytest.approx(1e-9))]
 
 
@@ -78,6 +85,40 @@ def test_the_text_is_short_and_says_how_many_rows_there_are():
     assert len(lines) <= 15
     assert lines[: SHOWN + 1] == ["n", *map(str, range(SHOWN))]
     assert "1000 rows" in lines[-1]
+
+
+@given(st.lists(st.sampled_from(NAMES), max_size=6), st.sets(st.sampled_from(NAMES)))
+def test_names_of_columns_are_all_different_and_only_those_taken_change(names, taken):
+    found = free_names(names, taken)
+    assert len({*found, *taken}) == len(found) + len(taken)
+    for place, (name, free) in enumerate(zip(names, found, strict=True)):
+        assert free.rstrip("_") == name.rstrip("_")
+        assert (free == name) == (name not in taken and name not in names[:place])
+
+
+@pytest.mark.parametrize(("target", "head"), [("class", "class_"), ("p(b)", "class"), ("author", "class")])
+def test_the_ids_of_any_type_stand_beside_its_classes(target, head):
+    graph = HeteroGraph.build({target: 3}, {(target, "knows", target): [[0], [1]]})
+    task = NodeClassification.build(target, [0, 1, 0], classes=["a", "b"], train=[0, 1], val=[2])
+    logits = torch.tensor([[1.0, 0], [0, 1], [2, 0]])
+    found = task.answers((logits,), graph)
+    assert found[target].tolist() == [0, 1, 2]
+    assert found[head].tolist() == ["a", "b", "a"]
+    assert [column.tolist() for column in list(found.columns.values())[2:]] == torch.softmax(logits, 1).T.tolist()
+
+
+@pytest.mark.parametrize(("user", "item"), [("rank", "score"), ("score", "rank_"), ("rank", "rank_"), ("user", "item")])
+def test_the_ids_of_any_types_stand_beside_ranks_and_scores(user, item):
+    graph = HeteroGraph.build({user: 2, item: 3}, {(user, "likes", item): [[0], [0]]}, ids={item: ["x", "y", "z"]})
+    users, items = np.array([0, 1]), np.array([[2, 1], [0, 1]])
+    found = table_of(graph, (user, item), users, items, np.array([[9, 8], [7, -np.inf]], np.float32))
+    assert list(found.columns) == [
+        user,
+        *free_names(["rank"], (user, item)),
+        item,
+        *free_names(["score"], (user, item)),
+    ]
+    assert [*found.rows()] == [(0, 1, "z", 9.0), (0, 2, "y", 8.0), (1, 1, "x", 7.0)]
 
 
 def test_the_inverse_of_an_order():

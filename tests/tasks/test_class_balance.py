@@ -18,6 +18,7 @@ from diffmg.tasks.class_balance import (
     rare_classes,
     weights_of,
 )
+from diffmg.tasks.classification_spec import ClassificationSpec
 
 NAMES = ("no", "yes")
 
@@ -122,3 +123,9 @@ def test_the_note_names_the_classes_and_both_options():
     note = note_on_rare({"a": 0.05, "b": 0.01, "c": 0.02, "d": 0.03})
     for words in ("a (5.0%), b (1.0%), c (2.0%) and 1 more", "average_precision", "roc_auc", "class_weight"):
         assert words in note
+
+
+@pytest.mark.parametrize("weight", [[], [["x"]], 3, "x", {"yes": "much"}, {"yes": 0}, {"yes": True}], ids=repr)
+def test_odd_weights_are_refused_when_a_description_is_read(weight):
+    with pytest.raises(DiffmgError, match=r"class_weight.* but got"):
+        ClassificationSpec("author", ("left",), class_weight=weight)

@@ -148,7 +148,7 @@ def test_tiny_and_huge_numbers_keep_their_digits_as_text():
 
 def test_a_number_called_as_its_type_does_not_hide_the_ids():
     task = task_of(TWO, names=("house", "area"))
-    assert list(task.answers(outputs_of(task), graph_of()).columns) == ["house", "predicted house", "area"]
+    assert list(task.answers(outputs_of(task), graph_of()).columns) == ["house", "house_", "area"]
 
 
 def test_folds_and_refits_keep_the_scale_so_that_models_can_be_averaged():

@@ -7,22 +7,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, mean_absolute_error, roc_auc_score
 
+from diffmg.core.task import RESAMPLES
 from diffmg.tasks import ItemRanking, NodeClassification, NodeRegression, Recommendation
+from diffmg.tasks import interactions as interactions_module
 from diffmg.tasks.pair_details import score_per_user
 from diffmg.tasks.ranks import SCORES, score
-from diffmg.tasks.resampling import LEAST, MOST, ROWS, Resampled, how_many, mean_on_resamples, resamples, rows_of_groups
+from diffmg.tasks.resampling import LEAST, ROWS, Resampled, how_many, mean_on_resamples, resamples, rows_of_groups
 
 
 def test_resamples_are_drawn_with_replacement_and_are_always_the_same() -> None:
     first, second = list(resamples(50)), list(resamples(50))
-    assert len(first) == MOST
+    assert len(first) == RESAMPLES
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
     assert all(len(r) == 50 and int(r.min()) >= 0 and int(r.max()) < 50 for r in first)
     assert any(len(r.unique()) < 50 for r in first)
 
 
 def test_large_parts_have_fewer_resamples() -> None:
-    assert (how_many(1), how_many(ROWS // 100), how_many(10**9)) == (MOST, 100, LEAST)
+    assert (how_many(1), how_many(ROWS // 100), how_many(10**9)) == (RESAMPLES, 100, LEAST)
+
+
+def test_fewer_resamples_are_the_first_ones() -> None:
+    few = list(resamples(50, 7))
+    assert len(few) == how_many(50, 7) == how_many(10**9, 7) == 7
+    assert all(torch.equal(a, b) for a, b in zip(few, resamples(50), strict=False))
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.lists(st.integers(0, 4), min_size=5, max_size=5))
@@ -39,8 +47,14 @@ def test_the_error_of_a_mean_is_that_of_the_textbook() -> None:
 
 
 def test_a_score_without_spread_has_no_error() -> None:
-    assert Resampled(np.ones(MOST), 9, "row").error is None
-    assert Resampled(np.full(MOST, np.nan), 9, "row").error is None
+    assert Resampled(np.ones(RESAMPLES), 9, "row").error is None
+    assert Resampled(np.full(RESAMPLES, np.nan), 9, "row").error is None
+
+
+def test_scores_are_compared_one_by_one_where_both_are_known() -> None:
+    one = Resampled(np.array([0.5, np.nan, 0.75, 1.0]), 9, "row")
+    other = Resampled(np.array([0.25, 0.5, np.nan, 1.0]), 9, "row")
+    assert one.minus(other).tolist() == [0.25, 0.0]
 
 
 def test_a_classification_is_scored_on_each_resample_as_scikit_learn_does() -> None:
@@ -48,11 +62,13 @@ def test_a_classification_is_scored_on_each_resample_as_scikit_learn_does() -> N
     labels = rng.integers(0, 3, 60)
     task = NodeClassification.build("a", labels, train=range(20), val=range(20, 30), test=range(30, 60))
     logits = torch.from_numpy(rng.normal(size=(60, 3)))
-    found = task.resampled((logits,), "test")
+    found, few = task.resampled((logits,), "test"), task.resample_votes(task.votes((logits,), "test"), "test", 9)
     decided = logits.argmax(dim=1).numpy()
     wanted = [f1_score(labels[30 + r], decided[30 + r], average="macro") for r in map(np.asarray, resamples(30))]
     assert found is not None
+    assert few is not None
     assert found.scores == pytest.approx(np.array(wanted))
+    assert few.scores == pytest.approx(np.array(wanted[:9]))
     assert (found.units, found.of) == (30, "a")
 
 
@@ -120,3 +136,29 @@ def test_the_score_of_a_ranking_is_the_mean_of_its_users(name: str) -> None:
     assert found is not None
     first = next(iter(resamples(len(each))))
     assert found.scores[0] == pytest.approx(float(each[first].mean()))
+    assert score_per_user(name, wanted, ranks * torch.nan, 3).isnan().all()
+
+
+def slow_ndcg(votes: list[float], wanted: set[int], known: set[int], k: int) -> float:
+    ranking = sorted((i for i in range(len(votes)) if i not in known), key=lambda i: -votes[i])[:k]
+    gain = sum(1 / np.log2(place + 2) for place, item in enumerate(ranking) if item in wanted)
+    return float(gain / sum(1 / np.log2(place + 2) for place in range(min(k, len(wanted)))))
+
+
+@pytest.mark.parametrize("voters", [2, 3])
+def test_votes_of_a_ranking_are_drawn_by_users_that_vote(voters: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs are judged on all three users of the part, votes on those that vote."""
+    monkeypatch.setattr(interactions_module, "VOTES", 7 * voters)
+    task = ItemRanking.build("u", "i", (5, 7), LIKED, k=3)
+    draw = torch.Generator().manual_seed(5)
+    outputs = (torch.randn(5, 4, generator=draw), torch.randn(7, 4, generator=draw))
+    users = task.parts["val"].voters.users.tolist()
+    assert len(users) == voters
+    pairs = {part: {u: {i for v, i in LIKED[part] if v == u} for u in range(5)} for part in ("train", "val")}
+    scores = (outputs[0] @ outputs[1].T).tolist()
+    each = np.array([slow_ndcg(scores[u], pairs["val"][u], pairs["train"][u], 3) for u in users])
+    found, whole = task.resample_votes(task.votes(outputs, "val"), "val", 12), task.resampled(outputs, "val")
+    assert found is not None
+    assert whole is not None
+    assert found.scores == pytest.approx(np.array([each[r.numpy()].mean() for r in resamples(voters, 12)]))
+    assert (found.units, whole.units) == (voters, 3)

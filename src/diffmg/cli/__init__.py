@@ -8,6 +8,7 @@ import typer
 from diffmg import __version__
 from diffmg.cli import (
     ask,
+    common,
     datasets,
     demo,
     describe,
@@ -18,12 +19,14 @@ from diffmg.cli import (
     memory,
     output,
     resume,
+    serve,
     show,
     use,
     vectors,
 )  # fmt: skip
 from diffmg.cli.common import errors, say
 from diffmg.core import DiffmgError, MissingDataError
+from diffmg.core.trust import allow_outside, trust_server
 
 INTERRUPTED = 130
 
@@ -47,7 +50,7 @@ for command in (
     app.command()(output.command(command))
 for query in (use.score, use.predict, use.recommend, vectors.embed, vectors.similar, explain.explain):
     app.command()(output.command(query))
-for look in (show.show, show.report, datasets.datasets):
+for look in (show.show, show.report, serve.serve, datasets.datasets):
     app.command()(output.command(look))
 app.command("list")(output.command(listing.list_all))
 
@@ -66,9 +69,19 @@ def about(
     ] = False,
     as_json: output.AsJson = False,
     quiet: output.NoWords = False,
+    outside: Annotated[
+        bool, typer.Option("--allow-outside", help="Let descriptions name files outside of their folder.")
+    ] = False,
+    servers: Annotated[
+        list[str] | None,
+        common.option("--trust-server", metavar="HOST", help="A server named by a file that may get PGPASSWORD."),
+    ] = None,
 ) -> None:
     """Learning on heterogeneous networks without hand-made meta paths."""
     ctx.obj = output.Wanted(as_json, quiet)
+    allow_outside(outside)
+    for server in servers or ():
+        trust_server(server)
 
 
 def main() -> None:

@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from diffmg.cli import completion
+from diffmg.cli.console import console, errors, say
 from diffmg.core import DiffmgError, Predictions, Run, Source
 from diffmg.core.options import check_names
+from diffmg.core.parse import parse_json
 from diffmg.core.run import shown
+from diffmg.core.trust import named_by_user
 from diffmg.viz import progress
 
-console = Console()
-errors = Console(stderr=True)
+__all__ = ["console", "errors", "say"]
 
 DATA = "A data set (NAME, made ones NAME:SIZE, a fresh split NAME@SEED), a .toml description, a database, a folder/."
 SWITCHES = "Switch of the engine (fused, capture, storage, columns); may be repeated."
@@ -58,11 +59,6 @@ Depth = Annotated[int | None, option("--depth", help="K, the states of a meta gr
 SearchSeeds = Annotated[int | None, option("--search-seeds", help="Searches: -o search_seeds=N.", show_default="3")]
 
 
-def say(text: str, where: Console = console) -> None:
-    """Print text verbatim: no markup, and no line breaks inside a path."""
-    where.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
 def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
     """Parse `KEY=VALUE`; values are JSON (numbers, true, null) or plain text."""
     pairs: dict[str, Any] = {}
@@ -70,16 +66,24 @@ def parse_pairs(texts: Iterable[str] | None) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise DiffmgError(f"an option is written KEY=VALUE, but got {text!r}")
-        try:
-            pairs[key] = json.loads(value)
-        except json.JSONDecodeError:
-            pairs[key] = value
+        pairs[key] = parse_json(value, f"the value of {key!r}") if _is_json(value) else value
     return pairs
 
 
 def names(texts: Iterable[str] | None) -> list[str]:
     """Names that are given one by one, or with commas or spaces between them."""
     return [name for text in texts or () for name in text.replace(",", " ").split()]
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is JSON, if only too large or too deep."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError:
+        return False
+    except (ValueError, RecursionError):
+        return True
+    return True
 
 
 def source(
@@ -91,6 +95,7 @@ def source(
     predictions: Predictions | None = None,
 ) -> Source:
     """The data source given by the options."""
+    named_by_user(name)
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
     if (target or predictions) and Path(name).is_dir():
         name = f"{name.rstrip('/')}/"

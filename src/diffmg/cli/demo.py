@@ -53,7 +53,7 @@ def demo(
         write_report(folder.path)
     randoms = [_rival(problem, RandomMetaGraph(search_seeds=1), seed + i, device) for i in range(RANDOM_DRAWS)]
     features = _rival(problem, FeaturesOnly(), seed, device)
-    say(draw_all(done.metagraphs, "text", importances=getattr(done, "importances", ())))
+    say(draw_all(done.metagraphs, "text", importances=done.importances))
     console.print(_table(done, randoms, features))
     for line in perfect_scores(done):
         say(line, common.errors)

@@ -39,8 +39,11 @@ def describe(
     show_description(description)
     if out is not None:
         folder = Path(data).parent if data.endswith(".toml") else Path()
-        write_description(out, moved(description, folder, out.parent))
+        written = moved(description, folder, out.parent)
+        write_description(out, written)
         say(f"written to {out}")
+        if any(name.startswith("..") for name in (*written.tables, written.database or "")):
+            say(f"it names files outside of its folder: read it with `diffmg --allow-outside fit {out}`")
     return {"description": description_to_dict(description), "notes": description.notes, "written": out}
 
 

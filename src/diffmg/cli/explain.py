@@ -19,13 +19,14 @@ from diffmg.cli.use import At, Data, load_model
 from diffmg.core import DiffmgError, read_run
 from diffmg.core.codec import to_plain
 from diffmg.core.files import write_text
-from diffmg.core.importance import Contribution, Explanation, PathImportance, path_names, path_words, printable
+from diffmg.core.importance import Contribution, Explanation, PathImportance, path_names, path_words
+from diffmg.core.text import printable
 
 if TYPE_CHECKING:
     from diffmg.runs.model import Model
 
 ID = "The node, or the user of a recommendation, to explain; may be repeated."
-ITEM = "With --id USER: the item whose score to explain; as often as --id."
+ITEM = "Of a pair, the item whose score to explain; as often as users are given."
 Node = Annotated[list[str] | None, common.option("--id", help=ID, show_default="the whole model")]
 Item = Annotated[list[str] | None, common.option("--item", help=ITEM)]
 Sources = Annotated[int, typer.Option("-k", min=0, help="Source nodes of each path.")]

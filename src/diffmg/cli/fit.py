@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,7 +123,8 @@ def fit_in_new_folder(
 
     (check_replaceable if overwrite else RunFolder.check_free)(out)
     plan, problem = place(plan, open_data(plan, data_root), plan.method.make())
-    with executor_of(plan, on) as executor, replacing(out, tell=lambda words: say(words, common.errors)):
+    aside = replacing(out, tell=lambda words: say(words, common.errors)) if overwrite else nullcontext()
+    with executor_of(plan, on) as executor, aside:
         return execute(plan, problem, RunFolder.create(out, save_every), executor)
 
 
@@ -169,7 +170,7 @@ def execute(plan: Plan, problem: Problem, folder: RunFolder, executor: Executor 
         raise
     write_report(folder.path)
     if done.metagraphs:
-        say(draw_all(done.metagraphs, "text", importances=getattr(done, "importances", ())))
+        say(draw_all(done.metagraphs, "text", importances=done.importances))
     console.print(common.score_table(done))
     for line in perfect_scores(done):
         say(line, common.errors)

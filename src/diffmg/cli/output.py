@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
@@ -19,11 +17,11 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from diffmg.cli import common
-from diffmg.core.codec import to_plain
+from diffmg.cli import common, console
+from diffmg.core.jsonable import jsonable
 
 Value = Mapping[str, Any]
-"""What a command returns: names and what to_plain can write."""
+"""What a command returns: names and what JSON can hold."""
 JSON = "Write the result as one JSON document to stdout, words to stderr."
 QUIET = "No words and no progress; errors stay, and so does what a command is asked for."
 AsJson = Annotated[bool, typer.Option("--json", help=JSON, show_default="no")]
@@ -44,30 +42,15 @@ class Wanted:
 _WANTED: ContextVar[Wanted] = ContextVar("wanted", default=Wanted())  # noqa: B039  # frozen
 
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that can change what a terminal shows."""
-
-
 def is_json() -> bool:
     """Whether only the command's value is to be printed."""
     return _WANTED.get().json
 
 
 def emit(text: str) -> None:
-    """Print the document that a command is asked for, such as a table or a drawing; with `--json` its value says it.
-
-    Pipes get it byte for byte; a terminal shows control characters as escapes.
-    """
-    if is_json():
-        return
-    text = text if text.endswith("\n") else f"{text}\n"
-    if sys.stdout.isatty():
-        sys.stdout.write(CONTROL.sub(lambda found: repr(found[0])[1:-1], text))
-    elif hasattr(sys.stdout, "buffer"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode())
-    else:
-        sys.stdout.write(text)
+    """Print the document that a command is asked for, such as a table or a drawing; with `--json` its value says it."""
+    if not is_json():
+        console.emit(text if text.endswith("\n") else f"{text}\n")
 
 
 def command(function: Callable[..., Value]) -> Callable[..., None]:
@@ -90,24 +73,7 @@ def command(function: Callable[..., Value]) -> Callable[..., None]:
 
 def as_text(value: object) -> str:
     """A value as JSON; numbers that are none (NaN, infinity) are null."""
-    return json.dumps(_plain(to_plain(value)), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON has a word for: arrays become lists, paths and dates become text."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(v) for name, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(v) for v in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int | bool) else _as_word(value)
-
-
-def _as_word(value: Any) -> str:
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return json.dumps(jsonable(value), indent=1, ensure_ascii=False, allow_nan=False)
 
 
 @contextmanager
@@ -115,15 +81,15 @@ def _printing(wanted: Wanted) -> Iterator[None]:
     """While a command runs: everything to stderr for `--json`, consoles silent for `--quiet`."""
     token = _WANTED.set(wanted)
     consoles = (common.console, common.errors)
-    before = [console.quiet for console in consoles]
-    for console in consoles:
-        console.quiet = console.quiet or wanted.quiet
+    before = [each.quiet for each in consoles]
+    for each in consoles:
+        each.quiet = each.quiet or wanted.quiet
     try:
         with redirect_stdout(sys.stderr) if wanted.json else nullcontext():
             yield
     finally:
-        for console, was in zip(consoles, before, strict=True):
-            console.quiet = was
+        for each, was in zip(consoles, before, strict=True):
+            each.quiet = was
         _WANTED.reset(token)
 
 

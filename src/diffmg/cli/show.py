@@ -58,7 +58,7 @@ def _find(what: str) -> tuple[tuple[MetaGraph, ...], Sequence[PathImportance]]:
         run = read_run(path)
         if not run.metagraphs:
             raise DiffmgError(f"the run must have found a meta graph, but got {what!r} (most rivals have none)")
-        return run.metagraphs, getattr(run, "importances", ())
+        return run.metagraphs, run.importances
     if path.is_file():
         return read_metagraphs(path), ()
     published = DATASETS.get(what)(what).published()

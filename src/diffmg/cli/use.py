@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 OUT = "File to write: .csv, .parquet or .jsonl (JSON lines)."
 OutFile = Annotated[Path | None, common.option("--out", help=OUT, show_default="print CSV")]
 SAFE = "In CSV, put an apostrophe before text that a spreadsheet would run as a formula."
-SafeCells = Annotated[bool, typer.Option("--safe-cells", help=SAFE)]
+SafeCells = Annotated[bool, typer.Option("--safe-cells", help=SAFE, show_default="no")]
 ITEMS = "Only these items: an id, or a file with one id a line or a column of them; may be repeated."
 WHY = "Add the meta path that adds most to each score, and the node it mostly comes from; takes a while for many."
-Why = Annotated[bool, typer.Option("--why", help=WHY)]
+Why = Annotated[bool, typer.Option("--why", help=WHY, show_default="no")]
 Items = Annotated[list[str] | None, common.option("--items", metavar="ID|FILE", help=ITEMS, show_default="all")]
 Ids = Annotated[list[str] | None, common.option("--id", help="Only this id; may be repeated.", show_default="all")]
 Data = Annotated[str | None, common.option("--data", help="Where the data are now.", show_default="where they were")]

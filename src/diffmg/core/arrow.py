@@ -1,7 +1,7 @@
 """Conversion of columns from any library to Arrow."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,13 @@ def checked_table(table: pa.Table, what: str) -> pa.Table:
         elif "view" in str(field.type) and not pa.types.is_dictionary(field.type):  # nor do lists or structs of them
             table = table.set_column(i, field.name, pa.chunked_array([pa.array(table.column(i).to_pylist())]))
     return table
+
+
+def sorted_by(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The rows in the order of some columns, whose names may be anything: Arrow takes `.id` for a path."""
+    keys = pa.table([table.column(name) for name in names], names=[f"key {i}" for i in range(len(names))])
+    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
+    return table.take(order)
 
 
 def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,8 +5,6 @@ Dataclasses are converted by cattrs. Nothing is coerced: a number written as tex
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_origin, get_type_hi
 from diffmg.core.errors import DiffmgError
 from diffmg.core.files import read_text
 from diffmg.core.options import check_names, fits, spelled
+from diffmg.core.parse import parse_json, parse_toml
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -52,20 +51,12 @@ def structure_fields(kind: type[T], data: dict[str, Any]) -> T:
 
 def read_json(path: Path, what: str) -> Any:
     """Plain values from a JSON file; `what` names the file in the error."""
-    text = read_text(path, what)
-    try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError, ValueError) as error:
-        raise DiffmgError(f"{what} must be JSON, but got {str(path)!r}, which is not: {error}") from error
+    return parse_json(read_text(path, what), what, str(path))
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """Plain values from a TOML file; `what` names the file in the error."""
-    text = read_text(path, what)
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise DiffmgError(f"{what} must be TOML, but got {str(path)!r}, which is not: {error}") from error
+    return parse_toml(read_text(path, what), what, str(path))
 
 
 def to_toml(data: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Atomic file writes, and file errors that say what to do."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -10,10 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from diffmg.core.errors import DiffmgError
+from diffmg.core.parse import check_size
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it into place; symbolic links are followed."""
+    """Let `write` fill a temporary file beside `path`, then rename it into place; symbolic links are followed.
+
+    The file is synced before the rename and its folder after it, so a power cut leaves the old file or the new one.
+    """
     temporary: Path | None = None
     target = path.resolve()
     try:
@@ -25,13 +30,27 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         temporary = Path(name)
         write(temporary)
         temporary.chmod(0o644)
+        sync(temporary)
         temporary.replace(target)
+        sync(target.parent)
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk itself before anything that follows."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync a folder
+            raise
+    finally:
+        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -44,10 +63,11 @@ def write_json(path: Path, data: object) -> None:
     write_text(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_text(path: Path, what: str) -> str:
-    """Read a text file; `what` names it in the error."""
+def read_text(path: Path, what: str, errors: str = "strict") -> str:
+    """Read a text file; `what` names it in the error, `errors` says what is done with bytes that are not UTF-8."""
     try:
-        return path.read_text(encoding="utf-8")
+        check_size(path.stat().st_size, f"{what} {str(path)!r}")
+        return path.read_text(encoding="utf-8", errors=errors)
     except FileNotFoundError as error:
         raise DiffmgError(f"{what} must exist, but got no file at {str(path)!r}") from error
     except UnicodeDecodeError as error:

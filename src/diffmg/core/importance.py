@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diffmg.core.metagraph import MetaPath
+from diffmg.core.text import printable
 
 SHOWN = 8
 """Contributions that the text of an explanation shows."""
@@ -20,11 +21,6 @@ def path_words(path: MetaPath, target: str) -> str:
 def path_names(path: MetaPath) -> str:
     """The relations of a meta path by name, in the order of `path_words`."""
     return ", ".join(printable(relation.name) for relation in reversed(path))
-
-
-def printable(value: object) -> str:
-    """Text of the user's data for a terminal: what is not printable is written as an escape sequence."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
 
 
 @dataclass(frozen=True)

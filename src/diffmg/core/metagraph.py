@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from diffmg.core.codec import register
 from diffmg.core.errors import DiffmgError
+from diffmg.core.limits import MOST_STATES
 from diffmg.core.metapaths import MOST_LISTED, MetaPaths
 from diffmg.core.metapaths import MetaPath as MetaPath
 from diffmg.core.pictured import Drawn
@@ -30,8 +31,8 @@ class Special(Enum):
 IDENTITY = Special.IDENTITY
 EMPTY = Special.EMPTY
 
-MOST_STATES = 1000
-"""The most states a meta graph file may have; a larger number is taken for a mistake."""
+LONGEST_LINK = 40
+"""The most characters of a link in a file: numbers of thousands of digits are no states."""
 
 Operation = Relation | Special
 
@@ -49,8 +50,8 @@ class Link(NamedTuple):
     def parse(cls, text: str) -> Link:
         """Read `"4<-3"`."""
         k, arrow, i = text.partition("<-")
-        if not (arrow and k.strip().isdecimal() and i.strip().isdecimal()):
-            raise DiffmgError(f"a link is written 'k<-i' with two state numbers, but got {text!r}")
+        if not (arrow and k.strip().isdecimal() and i.strip().isdecimal() and len(text) <= LONGEST_LINK):
+            raise DiffmgError(f"a link is written 'k<-i' with two state numbers, but got {text[:80]!r}")
         return cls(int(k), int(i))
 
 
@@ -58,6 +59,8 @@ def links_of(depth: int) -> tuple[Link, ...]:
     """All links of the DAG with states 0 to `depth`: 1<-0, 2<-0, 2<-1, 3<-0, ..."""
     if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
         raise DiffmgError(f"`depth >= 1` must hold (K, the number of states), but got depth={depth!r}")
+    if depth > MOST_STATES:
+        raise DiffmgError(f"`depth <= {MOST_STATES}` must hold (K, the number of states), but got depth={depth!r}")
     return tuple(Link(k, i) for k in range(1, depth + 1) for i in range(k))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from diffmg.core.errors import DiffmgError, unknown
+from diffmg.core.limits import MOST_STATES
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Bounds:
 
 
 Count = Annotated[int, Bounds(1)]
+Depth = Annotated[int, Bounds(1, MOST_STATES)]
 Positive = Annotated[float, Bounds(0, above=True)]
 NotNegative = Annotated[float, Bounds(0)]
 Share = Annotated[float, Bounds(0, 1)]

@@ -15,14 +15,19 @@ from diffmg.core.budget import Budget
 from diffmg.core.codec import check_format, from_plain, read_json, to_plain
 from diffmg.core.details import Beside, Certainty, Details
 from diffmg.core.errors import DiffmgError
+from diffmg.core.files import read_text
 from diffmg.core.importance import PathImportance
 from diffmg.core.metagraph import MetaGraph
+from diffmg.core.parse import checked_fields, parse_json
 from diffmg.core.perfect import perfect_scores
 from diffmg.core.pictured import Pictured
 from diffmg.core.plan import Plan
+from diffmg.core.trust import named_by_file
 
 FORMAT = 2
 RUN, HISTORY, TRIED = "run.json", "history.jsonl", "tried.jsonl"
+LOSSES = ("train_loss", "val_loss", "val_score")
+"""Numbers of an epoch in the history."""
 Scores = Mapping[str, float]
 ScoredPart = Literal["val", "test"]
 
@@ -199,7 +204,9 @@ class Run(Pictured):
     def from_dict(cls, data: object, what: str) -> Run:
         """Read what `to_dict` wrote."""
         plain = check_format(data, FORMAT, what)
-        return from_plain(cls, {name: value for name, value in plain.items() if name != "scores"}, what)
+        run = from_plain(cls, {name: value for name, value in plain.items() if name != "scores"}, what)
+        named_by_file(run.plan.source.name)
+        return run
 
     def __repr__(self) -> str:
         lines = [f"Run({self.status}: {self.plan.method.name} on {self.plan.source.name or 'a network from Python'}"]
@@ -220,12 +227,25 @@ def read_run(folder: Path) -> Run:
 
 
 def read_history(folder: Path) -> list[dict[str, Any]]:
-    """The epoch records of a run folder; a truncated line is skipped."""
-    path, records = folder / HISTORY, []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        with suppress(json.JSONDecodeError):
-            records.append(json.loads(line))
-    return records
+    """The epoch records of a run folder; the end is left out where it was cut off."""
+    path = folder / HISTORY
+    if not path.exists():
+        return []
+    lines = read_text(path, "the history of a run", "replace").split("\n")
+    while lines and not _is_whole(lines[-1]):
+        lines.pop()
+    return [_epoch(line, f"line {number} of {str(path)!r}") for number, line in enumerate(lines, 1)]
+
+
+def _is_whole(line: str) -> bool:
+    with suppress(ValueError, RecursionError):
+        return json.loads(line) is not None
+    return False
+
+
+def _epoch(line: str, what: str) -> dict[str, Any]:
+    record = checked_fields(parse_json(line, what), {"phase": str, "epoch": int}, what)
+    return checked_fields(record, {name: (int, float, type(None)) for name in LOSSES if name in record}, what)
 
 
 def read_metagraphs(path: Path) -> tuple[MetaGraph, ...]:

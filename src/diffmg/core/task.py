@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Part = Literal["train", "val", "test"]
 PARTS: tuple[Part, ...] = ("train", "val", "test")
 Direction = Literal["max", "min"]
+RESAMPLES = 400
+"""Resamples of a part, at most, to see how much a score depends on its examples."""
 
 
 def error_of_share(score: float, count: float) -> float:
@@ -107,9 +109,9 @@ class Task(ABC):
         """What a report shows of answers beside their scores; None where there is nothing."""
         return None
 
-    def resampled(self, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:  # noqa: ARG002
-        """The selection metric on resamples of a part; None where the task cannot be resampled."""
-        return None
+    def resampled(self, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:
+        """The selection metric of outputs on resamples of a part; by default that of their votes."""
+        return self.resample_votes(self.votes(outputs, part), part)
 
     def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:  # noqa: ARG002
         """What the models of an ensemble average on a part, one row per example."""
@@ -124,6 +126,13 @@ class Task(ABC):
     def score_votes(self, votes: Tensor, part: Part) -> Tensor:
         """The selection metric of averaged votes."""
         return self.evaluate((votes,), part)[1]
+
+    def resample_votes(self, votes: Tensor, part: Part, most: int = RESAMPLES) -> Resampled | None:  # noqa: ARG002
+        """The selection metric of votes on at most so many resamples of a part, which are the same for any votes.
+
+        None where the task cannot be resampled.
+        """
+        return None
 
     def vote_scale(self, votes: Tensor) -> float:  # noqa: ARG002
         """The factor that makes one model's votes comparable with another's."""
@@ -199,10 +208,6 @@ class Task(ABC):
         """For each target type, the nodes on which a score of the part depends; None for all."""
         return (None,) * len(self.target_types)
 
-    def resamples(self, part: Part, count: int, seed: int) -> Resamples | None:  # noqa: ARG002
-        """The examples of a part drawn anew, to see how far a score varies; None where the task cannot say."""
-        return None
-
     @abstractmethod
     def counts(self) -> Mapping[str, Mapping[str, float]]:
         """By part, the labelled nodes or pairs of each class; of numbers, how many there are, mean and spread."""
@@ -246,15 +251,6 @@ class Folds:
         for place, vote in zip(self.places, votes, strict=True):
             found[place] = vote
         return found
-
-
-@dataclass(frozen=True)
-class Resamples:
-    """Examples of a part drawn anew. Each sample is scored by `score_votes` of its task on these rows of the votes."""
-
-    samples: tuple[tuple[Task, Tensor], ...]
-    factor: float = 1.0
-    """The standard error of a score is the standard deviation over samples times this."""
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,31 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from diffmg.core import DiffmgError, MetaGraph, Relation
+from diffmg.core.limits import MOST_NODES
+from diffmg.engine.device import free_bytes
+from diffmg.engine.memory import in_words
 
+NODE_BYTES = 750
+"""Memory per node while such data are made, as measured."""
 Ints = NDArray[np.int64]
 Distractors = Mapping[tuple[Relation, str], int]
 """Uninformative relations with the name of their reverse: edges per target node."""
 
 
-def counts(size: int, shares: dict[str, float], least: int) -> dict[str, int]:
-    """Split `size` nodes into types by share, each with at least `least`."""
+def counts(size: int, shares: dict[str, float], least: int, most: int = MOST_NODES) -> dict[str, int]:
+    """Split `size` nodes into types by share, each with at least `least`; raises before anything too large is made."""
+    if size > most:
+        raise DiffmgError(f"`size <= {most}` must hold for these made data, but got size={size}")
+    free = free_bytes(torch.device("cpu"))
+    if free is not None and size * NODE_BYTES > free:
+        raise DiffmgError(
+            f"made data must fit into memory, but got size={size}, about {in_words(size * NODE_BYTES)}, where "
+            f"{in_words(free)} are free; choose a smaller size"
+        )
     if size < least * len(shares) * 2:
         raise DiffmgError(f"`size >= {least * len(shares) * 2}` must hold for made data, but got size={size}")
     return {node_type: max(least, round(share * size)) for node_type, share in shares.items()}

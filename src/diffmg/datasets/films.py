@@ -14,6 +14,8 @@ from diffmg.tasks.ranked_network import rank_along
 SIZE = 4000
 TASTES = 6
 FEATURES = 8
+MOST = 50_000
+"""Nodes: every viewer chooses among all films, so the time grows with their product."""
 LEAST = 8
 """Nodes that every type has."""
 WATCHED = 20
@@ -46,7 +48,7 @@ class Films(Dataset):
 
 def make_films(size: int = SIZE, seed: int = 0) -> Problem:
     """The network of about `size` nodes; a tenth of what each viewer watched is validation, a tenth the test part."""
-    rng, n = np.random.default_rng(seed), counts(size, SHARES, least=LEAST)
+    rng, n = np.random.default_rng(seed), counts(size, SHARES, least=LEAST, most=MOST)
     genre_taste = rng.permutation(np.arange(n["genre"]) % TASTES)
     genre = rng.permutation(np.arange(n["film"]) % n["genre"])
     taste = rng.permutation(np.arange(n["viewer"]) % TASTES)

@@ -23,7 +23,7 @@ from diffmg.training.training import outputs_of
 MOST = 24
 """Paths that are judged: those that bring most to the nodes of the validation part."""
 DRAWS = 40
-"""Samples of the validation part, for the standard error."""
+"""Resamples of the validation part, at most, for the standard error."""
 PATHS, NUMBERS, WORK = 1000, 5e7, 3e9
 """Limits on all models together: paths that are told apart, numbers in memory, multiplications."""
 Key = tuple[int, MetaPath]
@@ -54,9 +54,7 @@ class Opened:
 
 
 @torch.no_grad()
-def path_importances(
-    method: Method, network: torch.nn.Module, problem: Problem, *, seed: int = 0
-) -> tuple[PathImportance, ...]:
+def path_importances(method: Method, network: torch.nn.Module, problem: Problem) -> tuple[PathImportance, ...]:
     """The meta paths that bring most, by how much worse the validation score is without them; test is never read.
 
     A path is taken out before the norm of every network of an ensemble that has it. Raises where no network has a meta
@@ -80,7 +78,7 @@ def path_importances(
     others = (judge.votes([_without(one, key, z) for one, z in both]) for key in keys)
     found = [
         PathImportance(problem.task.target_types[key[0]], key[1], drop, std, sizes[key])
-        for key, (drop, std) in zip(keys, _drops(judge.whole, base, others, seed), strict=True)
+        for key, (drop, std) in zip(keys, _drops(judge.whole, base, others), strict=True)
         if math.isfinite(drop)
     ]
     return tuple(sorted(found, key=lambda p: -p.drop))  # of equal drops, the path that brings more is first
@@ -130,17 +128,14 @@ def _largest(opened: Sequence[Opened | None], weights: Sequence[float]) -> dict[
     return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST])
 
 
-def _drops(task: Task, base: Tensor, others: Iterator[Tensor], seed: int) -> Iterator[tuple[float, float]]:
+def _drops(task: Task, base: Tensor, others: Iterator[Tensor]) -> Iterator[tuple[float, float]]:
     """For each model that lacks something, how far its score is behind, and the standard error of that."""
-    drawn = task.resamples("val", DRAWS, seed)
-    score = float(task.score_votes(base, "val"))
-    samples = () if drawn is None else drawn.samples
-    of_base = torch.stack([t.score_votes(base[rows], "val").double() for t, rows in samples]) if samples else None
+    score, whole = float(task.score_votes(base, "val")), task.resample_votes(base, "val", DRAWS)
     for votes in others:
         drop = task.sign * (score - float(task.score_votes(votes, "val")))
-        if of_base is None or drawn is None:
+        rest = None if whole is None else task.resample_votes(votes, "val", DRAWS)
+        if whole is None or rest is None:
             yield drop, math.sqrt(2) * task.standard_error(score)
             continue
-        gaps = of_base - torch.stack([t.score_votes(votes[rows], "val").double() for t, rows in samples])
-        known = gaps[gaps.isfinite()]
-        yield drop, drawn.factor * float(known.std()) if len(known) > 1 else 0.0
+        gaps = whole.minus(rest)
+        yield drop, float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Relation, Schema
+from diffmg.core.limits import ID_BYTES, ID_LENGTH
 from diffmg.graph.sparse import FixedMatrix
 
 
@@ -107,10 +108,21 @@ def checked_features(
     return checked
 
 
+def check_lengths(node_type: str, rows: int, longest: int) -> None:
+    """Raise if ids are too long for arrays, in which every id takes the room of the longest."""
+    if longest > ID_LENGTH or 4 * longest * rows > ID_BYTES:
+        raise DiffmgError(
+            f"ids of {node_type!r} must have at most {ID_LENGTH} characters, and the longest times all nodes at most "
+            f"{ID_BYTES // 4}, but got one of {longest} characters among {rows}; use shorter ids, such as numbers"
+        )
+
+
 def checked_ids(ids: Mapping[str, ArrayLike], schema: Schema, num_nodes: Mapping[str, int]) -> dict[str, NDArray[Any]]:
     """One id per node, without duplicates."""
     checked: dict[str, NDArray[Any]] = {}
     for node_type, given in ids.items():
+        if isinstance(given, list | tuple):
+            check_lengths(node_type, len(given), max((len(i) for i in given if isinstance(i, str)), default=0))
         array = np.asarray(given)
         if array.shape != (num_nodes[schema.check_type(node_type)],):
             raise DiffmgError(

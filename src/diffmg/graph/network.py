@@ -26,6 +26,7 @@ from diffmg.graph.checks import (
     checked_relation,
     checked_weights,
 )
+from diffmg.graph.lookup import rows_of
 from diffmg.graph.sparse import FixedMatrix
 
 if TYPE_CHECKING:
@@ -302,21 +303,7 @@ class HeteroGraph(Pictured):
 
     def index_of(self, node_type: str, ids: ArrayLike) -> NDArray[np.int64]:
         """Node numbers of external ids; unknown ids raise."""
-        wanted = np.atleast_1d(np.asarray(ids))
-        known = self.ids_of(node_type)
-        order = np.argsort(known, kind="stable")
-        try:
-            place = np.searchsorted(known, wanted, sorter=order).clip(max=len(known) - 1)
-            found = order[place]
-            missing = wanted[known[found] != wanted]
-        except (TypeError, np.exceptions.DTypePromotionError):
-            missing = wanted
-        if len(missing):
-            raise DiffmgError(
-                f"every id must be of a {node_type!r} node of the network, but got {missing[:3].tolist()} "
-                f"({len(missing)} unknown); ids look like {known[:3].tolist()}"
-            )
-        return np.asarray(found, np.int64)
+        return rows_of(self, node_type, ids)
 
     def __repr__(self) -> str:
         lines = [f"HeteroGraph({len(self.num_nodes)} node types, {len(self.adjacency)} relations, {self.device.type}"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from diffmg.core import METHODS, Count, DiffmgError, Method, MethodSpec, Settings
+from diffmg.core import METHODS, Count, Depth, DiffmgError, Method, MethodSpec, Settings
 from diffmg.core.candidate import CandidateSpace
 from diffmg.engine.backend import Backend
 from diffmg.methods._union import UnionSpace
@@ -27,7 +27,7 @@ class Auto(MetaGraphMethod):
     The single model always has a meta graph; rivals may be members of the ensemble.
     """
 
-    depth: Count = 6
+    depth: Depth = 6
     """Most states of a meta graph."""
     operations: Count = 3
     """Most operations on a link."""

@@ -16,7 +16,7 @@ class Affine(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, generator: torch.Generator) -> None:
         super().__init__()
-        bound = inputs**-0.5
+        bound = max(1, inputs) ** -0.5
         self.weight = nn.Parameter(torch.empty(inputs, outputs).uniform_(-bound, bound, generator=generator))
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound, generator=generator))
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from diffmg.core import METHODS, DiffmgError, Method, Plan, Settings, derive_seed
 from diffmg.core.details import Beside
 from diffmg.core.rivals import USUAL
@@ -96,8 +94,7 @@ class Rivals:
 
 def compared(found: Beside, model: Resampled, rival: Resampled, sign: int) -> Beside:
     """With the spread of the lead over the resamples that both were scored on."""
-    leads = sign * (model.scores - rival.scores)
-    leads = leads[np.isfinite(leads)]
+    leads = sign * model.minus(rival)
     if len(leads) < 2:
         return replace(found, error=rival.error)
     wins = float(((leads > 0) + 0.5 * (leads == 0)).mean())

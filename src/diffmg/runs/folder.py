@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from diffmg.core import DiffmgError, MetaGraph, Run, read_history, read_run
-from diffmg.core.files import cannot_write, digest_of, make_folder, write_json, write_text
+from diffmg.core.codec import to_plain
+from diffmg.core.files import cannot_write, digest_of, make_folder, sync, write_json, write_text
+from diffmg.core.parse import Kinds, checked_fields
 from diffmg.core.run import HISTORY, RUN, TRIED, metagraphs_to_dict
+from diffmg.runs.lock import LOCK, locked
 from diffmg.runs.model import MODEL, Model
 from diffmg.runs.tensors import read_tensors, write_tensors
 from diffmg.training.job import Epoch, Job
 
 METAGRAPH, CHECKPOINTS, SINGLE = "metagraph.json", "checkpoints", "single.safetensors"
+CHECKPOINT: dict[str, Kinds] = {"of": str, "epoch": int, "seconds": (int, float), "numbers": dict}
+"""What a checkpoint holds beside its tensors; `of` is the identity of the run."""
 
 
 class RunFolder:
@@ -28,18 +35,22 @@ class RunFolder:
         """`save_every`: seconds between checkpoints of a job."""
         self.path, self.save_every = path, save_every
         self._saved = time.monotonic()
+        self._is_new = False
+        self._identity = ""
 
     @classmethod
     def create(cls, path: Path, save_every: float = 5.0) -> RunFolder:
         """Create a new folder; raises if it exists and is not empty."""
         cls.check_free(path)
         make_folder(path)
-        return cls(path, save_every)
+        folder = cls(path, save_every)
+        folder._is_new = True
+        return folder
 
     @staticmethod
     def check_free(path: Path) -> None:
         """Raise unless `path` is free for a new run."""
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and (not path.is_dir() or any(p.name != LOCK for p in path.iterdir())):
             raise DiffmgError(
                 f"a run needs a new or empty folder, but got {str(path)!r}, which exists already; "
                 "choose another one, replace it with --overwrite, or go on with an unfinished run by `diffmg resume`"
@@ -48,10 +59,32 @@ class RunFolder:
     @classmethod
     def unfinished(cls, path: Path, save_every: float = 5.0) -> RunFolder:
         """Open the folder of an unfinished run."""
+        cls.check_unfinished(path)
+        return cls(path, save_every)
+
+    @staticmethod
+    def check_unfinished(path: Path) -> None:
+        """Raise if the run of a folder is done."""
         run = read_run(path)
         if run.status == "done":
             raise DiffmgError(f"only an unfinished run can go on, but got {str(path)!r}, which is {run.status}")
-        return cls(path, save_every)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the folder's lock; raises if another process has it, or had it and wrote a run meanwhile."""
+        with locked(self.path):
+            if self._is_new:
+                self.check_free(self.path)
+            elif (self.path / RUN).exists():
+                self.check_unfinished(self.path)
+            self._is_new = False
+            yield
+
+    def begin(self, run: Run) -> None:
+        """Write the run that begins; what a stopped run left stays until more is known."""
+        self._identity = identity_of(run)
+        if not (self.path / RUN).exists():
+            self.write(run)
 
     def write(
         self,
@@ -66,6 +99,7 @@ class RunFolder:
 
         `single` and `tried`: of a race, its best single model and the candidates it tried.
         """
+        self._identity = identity_of(run)
         files: dict[str, str] = {}
         if metagraphs:
             write_json(self.path / METAGRAPH, metagraphs_to_dict(metagraphs))
@@ -89,9 +123,17 @@ class RunFolder:
         """Restore the job from its checkpoint, if any; later epochs are removed from the history."""
         path = self._checkpoint(phase)
         if path.exists():
-            tensors, numbers = read_tensors(path)
-            job.restore(tensors, numbers["numbers"])
-            job.epoch, job.seconds = numbers["epoch"], numbers["seconds"]
+            tensors, values = read_tensors(path)
+            checked_fields(values, CHECKPOINT, f"the checkpoint {str(path)!r}")
+            self._check_identity(path, values["of"])
+            try:
+                job.restore(tensors, values["numbers"])
+            except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+                raise DiffmgError(
+                    f"a checkpoint must hold the state of its job, but got {str(path)!r} without: {error!r}; "
+                    "was it written by another version? Delete it to do this phase again"
+                ) from error
+            job.epoch, job.seconds = values["epoch"], values["seconds"]
         self._trim_history(phase, job.epoch)
 
     def log(self, phase: str, record: Epoch) -> None:
@@ -109,12 +151,21 @@ class RunFolder:
         if not force and time.monotonic() - self._saved < self.save_every:
             return
         make_folder(self.path / CHECKPOINTS)
-        numbers = {"epoch": job.epoch, "seconds": job.seconds, "numbers": job.numbers()}
-        write_tensors(self._checkpoint(phase), job.tensors(), numbers)
+        if (self.path / HISTORY).exists():
+            sync(self.path / HISTORY)
+        values = {"of": self._identity, "epoch": job.epoch, "seconds": job.seconds, "numbers": job.numbers()}
+        write_tensors(self._checkpoint(phase), job.tensors(), values)
         self._saved = time.monotonic()
 
     def _checkpoint(self, phase: str) -> Path:
         return self.path / CHECKPOINTS / f"{phase}.safetensors"
+
+    def _check_identity(self, path: Path, found: str) -> None:
+        if found != self._identity:
+            raise DiffmgError(
+                f"a checkpoint must be of the plan, seed and data of its run (hash {self._identity[:16]!r}), but got "
+                f"{str(path)!r} of others ({found[:16]!r}); delete it to do this phase again"
+            )
 
     def _trim_history(self, phase: str, epoch: int) -> None:
         path = self.path / HISTORY
@@ -122,3 +173,9 @@ class RunFolder:
             return
         records = [r for r in read_history(self.path) if r["phase"] != phase or r["epoch"] <= epoch]
         write_text(path, "".join(json.dumps(r) + "\n" for r in records))
+
+
+def identity_of(run: Run) -> str:
+    """A hash of everything that decides the result of a run; where and by which engine it is computed does not."""
+    plan = {name: v for name, v in to_plain(run.plan).items() if name not in ("source", "device", "engine")}
+    return hashlib.sha256(json.dumps([plan, run.data.hash], sort_keys=True).encode()).hexdigest()

@@ -1,14 +1,15 @@
 """A run without a folder: what it would write is kept in memory, to be written later or never."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from diffmg.core import MetaGraph, Run, read_history
-from diffmg.core.files import check_unchanged
-from diffmg.core.run import TRIED
+from diffmg.core.files import check_unchanged, read_text
+from diffmg.core.parse import parse_json
+from diffmg.core.run import LOSSES, TRIED
 from diffmg.runs.folder import SINGLE, RunFolder
 from diffmg.runs.model import Model
 from diffmg.tasks.problem import Problem
@@ -31,11 +32,15 @@ class InMemory(RunFolder):
         if single is not None:
             kept.single = Model.load(single, problem)
         if tried is not None:
-            kept.tried = tuple(json.loads(line) for line in tried.read_text(encoding="utf-8").splitlines())
+            lines = read_text(tried, "the candidates of a race").splitlines()
+            kept.tried = tuple(parse_json(line, f"a line of {str(tried)!r}") for line in lines)
         for record in read_history(path):
-            values: dict[str, Any] = {name: math.nan if value is None else value for name, value in record.items()}
-            kept.log(values.pop("phase"), Epoch(**values))
+            losses = (record.get(name) for name in LOSSES)
+            kept.log(record["phase"], Epoch(record["epoch"], *(math.nan if v is None else v for v in losses)))
         return kept
+
+    def begin(self, run: Run) -> None:
+        """There is nothing to write."""
 
     def write(
         self,
@@ -49,6 +54,11 @@ class InMemory(RunFolder):
         """Keep what `run` does not return."""
         self.single, self.tried = single, tuple(tried)
         return run
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """There is nothing to lock."""
+        yield
 
     def log(self, phase: str, record: Epoch) -> None:
         """Keep an epoch."""

@@ -18,8 +18,10 @@ from diffmg.core import TASKS, DiffmgError, MetaGraph, MethodSpec, Part, Setting
 from diffmg.core.codec import check_format, from_plain, to_plain
 from diffmg.core.files import check_unchanged, digest_of
 from diffmg.core.importance import Explanation
+from diffmg.core.parse import parse_json
 from diffmg.core.pictured import Pictured
 from diffmg.core.run import Data
+from diffmg.core.trust import named_by_file, named_by_user
 from diffmg.runs.provenance import data_of, differences
 from diffmg.runs.reasons import with_reasons
 from diffmg.runs.sources import open_problem
@@ -89,6 +91,8 @@ class Model(Pictured):
         ids = {name.removeprefix("ids."): t for name, t in tensors.items() if name.startswith("ids.")}
         weights = {name.removeprefix("weights."): t for name, t in tensors.items() if name.startswith("weights.")}
         recipe = from_plain(Recipe, plain, f"the model {str(file)!r}")
+        named_by_file(recipe.source.name)
+        _check_finite(weights, file)
         model = cls(recipe, weights, {t: _ids_from(rows) for t, rows in ids.items()}, root=root)
         return model if problem is None else model.on(problem)
 
@@ -116,6 +120,8 @@ class Model(Pictured):
 
         User tables are encoded with the fitted encoders.
         """
+        if isinstance(data, Source):
+            named_by_user(data.name)
         problem = data if isinstance(data, Problem) else self._open(data)
         return Model(self.recipe, self.weights, self.ids, self._aligned(problem), self._root)
 
@@ -127,6 +133,8 @@ class Model(Pictured):
         """
         from diffmg.runs.newer import moved_weights, newer_problem
 
+        if data is not None:
+            named_by_user(data)
         problem, wanted = newer_problem(self.recipe, data, at)
         recipe = self.recipe
         network = recipe.method.make().network(problem, recipe.settings, recipe.seed, recipe.metagraphs)
@@ -280,6 +288,12 @@ def _model_file(path: Path) -> Path:
     return file
 
 
+def _check_finite(weights: Mapping[str, Tensor], file: Path) -> None:
+    bad = [name for name, t in weights.items() if t.is_floating_point() and not torch.isfinite(t).all()]
+    if bad:
+        raise DiffmgError(f"weights must be finite numbers, but got others in {bad[:3]} of {str(file)!r}; fit again")
+
+
 def _ids_to(ids: NDArray[Any]) -> Tensor:
     """Ids as a tensor: numbers unchanged, everything else as JSON bytes."""
     if ids.dtype.kind in "iufb":
@@ -291,5 +305,9 @@ def _ids_to(ids: NDArray[Any]) -> Tensor:
 def _ids_from(rows: Tensor) -> NDArray[Any]:
     if rows.dtype != torch.uint8:
         return np.asarray(rows.numpy())
-    kind, values = json.loads(rows.numpy().tobytes().decode())
-    return np.asarray(values, dtype=str).astype(kind)
+    text = rows.numpy().tobytes().decode(errors="replace")
+    try:
+        kind, values = parse_json(text, "the ids of a model")
+        return np.asarray(values, dtype=str).astype(kind)
+    except (TypeError, ValueError) as error:
+        raise DiffmgError(f"the ids of a model must be a type and a list, but got {text[:60]!r}; fit again") from error

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from diffmg.core import DiffmgError
-from diffmg.core.importance import Explanation, printable
-from diffmg.tasks.answers import Answers
+from diffmg.core.importance import Explanation
+from diffmg.core.text import printable
+from diffmg.tasks.answers import Answers, free_names
 
 if TYPE_CHECKING:
     from diffmg.runs.model import Model
 
 
 def with_reasons(model: Model, blocks: Iterable[Answers]) -> Iterator[Answers]:
-    """Recommendations with a column `why`: the strongest meta path of either tower, and its main source node."""
+    """Recommendations with a last column, `why`: the strongest meta path of either tower, and its main source node."""
     types = model.recipe.data.target_types
     if len(types) != 2:
         raise DiffmgError(f"reasons are for recommendations, but got a model of {types[0]}; use `explain`")
@@ -24,7 +25,8 @@ def with_reasons(model: Model, blocks: Iterable[Answers]) -> Iterator[Answers]:
         pairs = list(zip(*(block[t].tolist() for t in types), strict=True))
         found = model.explain(pairs, 1) if pairs else []
         reasons = [reason(found[number : number + 2]) for number in range(0, len(found), 2)]
-        yield Answers({**block.columns, "why": np.array(reasons, dtype=object)}, block.exact)
+        (why,) = free_names(("why",), block.columns)
+        yield Answers({**block.columns, why: np.array(reasons, dtype=object)}, block.exact)
 
 
 def reason(towers: Sequence[Explanation]) -> str:

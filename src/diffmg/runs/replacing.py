@@ -9,6 +9,7 @@ from pathlib import Path
 from diffmg.core import DiffmgError
 from diffmg.core.files import cannot_write
 from diffmg.core.run import RUN
+from diffmg.runs.lock import LOCK, locked
 
 
 def check_replaceable(path: Path) -> None:
@@ -22,7 +23,7 @@ def check_replaceable(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path, tell: Callable[[str], object] = lambda _: None) -> Iterator[None]:
-    """Set the run in `path`, if any, aside as `NAME.old` until the new one is done.
+    """Set the run in `path`, if any, aside as `NAME.old` until the new one is done; raises while it is being written.
 
     If the new one fails, what it wrote is deleted and the old one comes back. A new run that was interrupted can go on,
     so it stays, and so does the old one beside it: `tell` says where.
@@ -31,7 +32,7 @@ def replacing(path: Path, tell: Callable[[str], object] = lambda _: None) -> Ite
     if not _is_taken(path):
         yield
         return
-    aside = _moved(path, _free_name(path))
+    aside = _set_aside(path)
     try:
         yield
     except KeyboardInterrupt:
@@ -46,6 +47,13 @@ def replacing(path: Path, tell: Callable[[str], object] = lambda _: None) -> Ite
 
 def _is_taken(path: Path) -> bool:
     return path.exists() and (not path.is_dir() or any(path.iterdir()))
+
+
+def _set_aside(path: Path) -> Path:
+    with locked(path):
+        aside = _moved(path, _free_name(path))
+        (aside / LOCK).unlink(missing_ok=True)
+    return aside
 
 
 def _free_name(path: Path) -> Path:

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from diffmg.core import DiffmgError, MetaGraph, Method, Plan, Run, compile_program, derive_seed
@@ -35,15 +36,22 @@ def run(
 
     `executor`: where the candidates of a race are trained; in this process by default.
     """
+    with nullcontext() if store is None else store.writing():
+        return _run(plan, problem, store, watch or Quiet(), executor)
+
+
+def _run(
+    plan: Plan, problem: Problem, store: RunFolder | None, watch: Watch, executor: Executor | None
+) -> tuple[Run, Model]:
     method = plan.method.make()
     plan, placed = place(plan, problem, method)
     where = describe_device(placed.graph.device)
     begun = Run("running", plan, data_of(placed), versions(), where, notes=placed.graph.notes)
     if store is not None:
-        store.write(begun)
+        store.begin(begun)
     if plan.budget is not None:
-        return _race(begun, Racing(plan, method, placed, store, watch or Quiet(), executor), store)
-    work = _Work(plan, method, placed, store, watch or Quiet())
+        return _race(begun, Racing(plan, method, placed, store, watch, executor), store)
+    work = _Work(plan, method, placed, store, watch)
     try:
         candidates = tuple(work.candidate(number) for number in range(method.searches))
         chosen = best_candidate(candidates, placed.task.sign)

@@ -11,6 +11,7 @@ from diffmg.core import METHODS, DiffmgError, Engine, Method, MethodSpec, Plan, 
 from diffmg.core.budget import Budget
 from diffmg.core.plan import Refit
 from diffmg.core.rivals import check_rivals
+from diffmg.core.trust import named_by_user
 from diffmg.runs.data_names import check_no_tables
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def open_problem(
 
     `root` is the folder of the data sets. `encoders` are the fitted encoders of a model, for user tables.
     """
-    source = Source(source) if isinstance(source, str) else source
+    if isinstance(source, str):
+        named_by_user(source)
+        source = Source(source)
     if not source.name:
         raise DiffmgError("data must have a name to be opened, but got a network that was built in Python; give it")
     if not source.is_described:

@@ -20,7 +20,7 @@ from diffmg.core import DiffmgError, Task, unknown
 from diffmg.core.files import write_atomically
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.ensemble import EnsembleNetwork
-from diffmg.tasks.answers import Answers
+from diffmg.tasks.answers import Answers, free_names
 from diffmg.tasks.problem import Problem
 from diffmg.tasks.top_items import TopItems
 
@@ -45,16 +45,22 @@ class Vectors:
         rows = graph.index_of(self.node_type, ids)
         return Vectors(self.node_type, self.ids[rows], self.values[rows])
 
+    @property
+    def head(self) -> str:
+        """What a column of whole vectors is called."""
+        return free_names(("vector",), (self.node_type,))[0]
+
     def answers(self) -> Answers:
         """As a table: the id, then a column for each number."""
-        columns = {f"v{number}": column for number, column in enumerate(self.values.T)}
+        names = free_names([f"v{number}" for number in range(self.values.shape[1])], (self.node_type,))
+        columns = dict(zip(names, self.values.T, strict=True))
         return Answers({self.node_type: self.ids} | columns, frozenset(columns))
 
     def to_arrow(self) -> pa.Table:
         """As a table of ids and lists of numbers."""
         lists = pa.FixedSizeListArray.from_arrays(pa.array(self.values.ravel()), self.values.shape[1])
         ids = Answers({"id": self.ids}).to_arrow().column("id")
-        return pa.table({self.node_type: ids, "vector": lists})
+        return pa.table({self.node_type: ids, self.head: lists})
 
     def write(self, path: Path | str) -> None:
         """Write a file by its ending: `.csv`, `.parquet`, `.jsonl`, or `.npy` with records of `id` and `vector`."""
@@ -84,7 +90,7 @@ def _write_records(vectors: Vectors, path: Path) -> None:
 def _write_lines(vectors: Vectors, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         for node, row in zip(vectors.ids.tolist(), vectors.values, strict=True):
-            line = {vectors.node_type: node, "vector": row.tolist()}
+            line = {vectors.node_type: node, vectors.head: row.tolist()}
             file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
 
 
@@ -168,5 +174,6 @@ def similar_to(vectors: Vectors, graph: HeteroGraph, ids: ArrayLike | None, k: i
     shown = cosines > -np.inf
     ranks = np.broadcast_to(np.arange(1, shown.shape[1] + 1), shown.shape)
     nodes = np.broadcast_to(rows[:, None], shown.shape)
-    ends = {node_type: vectors.ids[nodes[shown]], "rank": ranks[shown], "similar": vectors.ids[others[shown]]}
-    return Answers(ends | {"cosine": cosines[shown]})
+    names = free_names(("rank", "similar", "cosine"), (node_type,))
+    found = ranks[shown], vectors.ids[others[shown]], cosines[shown]
+    return Answers({node_type: vectors.ids[nodes[shown]], **dict(zip(names, found, strict=True))})

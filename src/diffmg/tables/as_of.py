@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from diffmg.core import DiffmgError
-from diffmg.tables.before import before, sqlite_before
+from diffmg.tables.before import before, number_of, sqlite_before
 from diffmg.tables.catalogue import DatabaseTable, Kind
 from diffmg.tables.columns._base import is_number
 from diffmg.tables.dates import form_of, is_before, is_iso, iso_moment, moment, to_iso
+from diffmg.tables.naming import source_of
 from diffmg.tables.reading import with_notes
-from diffmg.tables.rows import Tables, Times, source_of, times_of
+from diffmg.tables.rows import Tables, Times, times_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -126,7 +127,7 @@ def _cut(name: str, table: pa.Table, times: Times, latest: str) -> pa.Table:
 def rows_before(values: pa.ChunkedArray, time: str, what: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which rows are before a time; those without a date are not. A bare date stands for the end of its day."""
     if is_number(values.type):
-        return _mask(pc.less(values.cast(pa.float64(), safe=False), float(time)))
+        return _mask(pc.less(values.cast(pa.float64(), safe=False), number_of(time, what)))
     if pa.types.is_date(values.type):
         return _mask(pc.less(values.cast(pa.date32()), pa.scalar(moment(time).date())))
     if pa.types.is_timestamp(values.type):

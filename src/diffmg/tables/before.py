@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from diffmg.core import DiffmgError
@@ -29,7 +30,7 @@ def before(
     for name, time in times.items():
         column, kind, what = source.c[name], table.columns[name], f"{table.name}.{name}"
         if kind in ("integer", "number"):
-            conditions.append(column < _number(what, time))
+            conditions.append(column < number_of(time, what))
         elif kind not in (*CLOCK, "text", "any"):
             raise DiffmgError(f"`as_of` is for columns of times, but got {what!r}, a column of {kind!r}")
         elif connection.dialect.name == "sqlite":
@@ -42,11 +43,15 @@ def before(
     return conditions
 
 
-def _number(what: str, time: str) -> float:
+def number_of(time: str, what: str) -> float:
+    """A time of a column of numbers."""
     try:
-        return float(time)
-    except ValueError as error:
-        raise DiffmgError(f"a time of {what!r} is a number, as the column holds, but got {time!r}") from error
+        found = float(time)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise DiffmgError(f"a time of {what!r} is a number, as the column holds, but got {time!r}")
+    return found
 
 
 def _sqlite(connection: Connection, column: Any, kind: Kind, what: str, time: str) -> ColumnElement[bool]:

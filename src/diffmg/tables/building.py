@@ -38,6 +38,7 @@ def build_network(
     ids, rows = _numbered(description, tables, by_id)
     edges, notes = _all_edges(description, tables, ids)
     values = {t: keys.values for t, keys in ids.items()}
+    notes += [f"node type {t}: no nodes" for t, found in values.items() if not len(found)]
     read = [note for table in tables.values() for note in notes_of(table)]
     network = Network(description, tables, values, rows, {}, {}, edges, (*description.notes, *notes, *read))
     if description.moments is None:
@@ -52,6 +53,7 @@ def _numbered(description: Description, tables: Tables, by_id: bool) -> tuple[di
     rows: dict[str, pa.Array] = {}
     for node_type, node in description.nodes.items():
         keys = _ids(node_type, node, tables, description)
+        _check_text(node_type, keys.values)
         order = pc.sort_indices(keys.values)
         if node.table is not None and not by_id:
             order = pa.array(range(len(order)), pa.int64())
@@ -139,6 +141,15 @@ def _ids(node_type: str, node: NodeTable, tables: Tables, description: Descripti
         raise DiffmgError(f"nodes {node_type!r} must have a table or be named by a relation, but got neither")
     chunks = [c for values in in_one_type(node_type, named) for c in values.chunks]
     return Keys(pc.unique(pa.chunked_array(chunks).drop_null()), all(keys.guessed for keys in named))
+
+
+def _check_text(node_type: str, values: Any) -> None:
+    """Arrays of text end at a zero character, so that ids with one could become those of other nodes."""
+    if not pa.types.is_string(values.type):
+        return
+    some = values.filter(pc.match_substring(values, "\0"))[:EXAMPLES].to_pylist()
+    if some:
+        raise DiffmgError(f"ids of {node_type!r} must have no zero character, but got {some}; leave it out")
 
 
 def _check_unique(node_type: str, values: pa.ChunkedArray, description: Description) -> None:

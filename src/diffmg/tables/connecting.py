@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from diffmg.core import DiffmgError
+from diffmg.core.trust import check_server, is_secret
 from diffmg.tables.folder import folder_engine
 from diffmg.tables.reading import first_bytes
 
@@ -21,13 +22,19 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10
 """Timeout for connecting to a server; overridden by `?connect_timeout=` in the address."""
 EXTRA = "pip install 'diffmg[sql]'"
-PASSWORD = re.compile(r"(?<=://)([^:/@?]*):([^@]*)(?=@)|(?<=[?&])(password)=([^&]*)")
+PASSWORD = re.compile(r"(?<=://)([^:/@?]*):([^@]*)(?=@)|(?<=[?&])([^=&]+)=([^&]*)")
+"""The password after the user, or any setting of the query."""
 
 
 def without_password(address: str) -> str:
     """The address without its password, safe to show and save; PostgreSQL then uses PGPASSWORD or ~/.pgpass."""
-    bare = PASSWORD.sub(lambda found: found[1] or "", address)
+    bare = PASSWORD.sub(lambda found: found[0] if _is_plain(found) else found[1] or "", address)
     return re.sub(r"&&+", "&", bare).replace("?&", "?").rstrip("?&") if bare != address else address
+
+
+def _is_plain(found: re.Match[str]) -> bool:
+    """Whether a setting of an address is no secret."""
+    return found[3] is not None and not is_secret(found[3])
 
 
 @contextmanager
@@ -39,7 +46,7 @@ def connected(address: str) -> Iterator[Connection]:
     try:
         with engine.connect() as connection:
             yield _read_only(connection)
-    except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
+    except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error, UnicodeDecodeError) as error:
         raise DiffmgError(
             f"a database must be there and be readable, but got {without_password(address)!r}: "
             f"{_driver_message(error, address)}; check the address, the rights, and that it is a whole database"
@@ -71,6 +78,8 @@ def _engine(address: str) -> Engine:
 
     if "://" not in address:
         return _file_engine(Path(address))
+    if without_password(address) == address:
+        check_server(address)
     if address.partition("?")[0].count("@") > 1:
         raise DiffmgError(
             f"an address has one '@', before the server, but got more in {_hidden(address)!r}; "
@@ -120,8 +129,10 @@ def _no_extra(address: str, error: Exception) -> DiffmgError:
 
 def _driver_message(error: Exception, address: str) -> str:
     """The driver's error message on one line, without the password."""
+    if isinstance(error, UnicodeDecodeError):  # SQLite quotes bytes of a damaged file in its messages
+        error = ValueError(bytes(error.object).decode("ascii", "backslashreplace"))
     text = " ".join(str(getattr(error, "orig", None) or error).split())
-    for found in PASSWORD.finditer(address):
+    for found in (found for found in PASSWORD.finditer(address) if not _is_plain(found)):
         for secret in {found[2] or found[4] or "", unquote(found[2] or found[4] or "")} - {""}:
             text = text.replace(secret, "***")
     return text

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, unknown
+from diffmg.core.arrow import sorted_by
 from diffmg.core.files import is_file_name
 from diffmg.core.steps import step
 from diffmg.tables.as_of import as_of_notes, latest_of
@@ -253,7 +254,7 @@ def _read(connection: Connection, name: str, description: Description, tables: T
     kinds = [kind_of(table, c, tables) for c in columns]
     found = read_rows(connection, select_rows(connection, table, columns, tables, times), columns, kinds)
     order = columns if numbered else ids
-    found = found.sort_by([(c, "ascending") for c in order]) if order else found
+    found = sorted_by(found, order) if order else found
     return found.append_column(ROW_NUMBER, pa.array(range(found.num_rows), pa.int64())) if numbered else found
 
 

@@ -33,9 +33,11 @@ def moment(time: str) -> datetime:
     """Parse a time as naive UTC; without a time zone, UTC is assumed."""
     try:
         found = datetime.fromisoformat(time)
+        return found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found
     except ValueError as error:
         raise DiffmgError(f"a time is written 2024-01-31 or 2024-01-31T12:30, but got {time!r}") from error
-    return found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found
+    except OverflowError as error:
+        raise DiffmgError(f"a time must be from the year 1 to 9999 in UTC, but got {time!r}") from error
 
 
 def form_of(texts: Sequence[str], what: str) -> str:

@@ -1,14 +1,15 @@
 """The description of a network in tables: a frozen value, and its TOML format."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from diffmg.core import TASKS, Checked, DiffmgError, TaskSpec, unknown
 from diffmg.core.codec import check_format, from_plain, read_toml, to_plain, to_toml
-from diffmg.core.files import write_text
+from diffmg.core.files import is_file_name, write_text
 from diffmg.core.options import check_names
+from diffmg.core.trust import check_inside, named_by_file
 from diffmg.tables.connecting import without_password
 from diffmg.tables.encoding import Encode
 from diffmg.tables.expanding import with_relations
@@ -212,7 +213,23 @@ class Description(Checked):
 
 def read_description(path: Path) -> Description:
     """Read a TOML file; triples that it names become node types and relations."""
-    return description_from_dict(with_relations(read_toml(path, "a description"), path.parent))
+    data = read_toml(path, "a description")
+    for name in _files_in(data):
+        check_inside(name, path.parent)
+    return description_from_dict(with_relations(data, path.parent))
+
+
+def _files_in(data: Mapping[str, Any]) -> Iterator[str]:
+    """Names of files in a description as plain values; what is no name is told of later."""
+    address, triples = data.get("database"), data.get("triples")
+    found: list[Any] = [address] if isinstance(address, str) and "://" not in address else []
+    found += [triples.get("file"), triples.get("nodes")] if isinstance(triples, dict) else []
+    for part in (data.get("nodes"), data.get("relations")):
+        tables = [t for t in part.values() if isinstance(t, dict)] if isinstance(part, dict) else []
+        found += [t.get("file", t.get("table")) for t in tables]
+    for name in found:
+        if isinstance(name, str) and (address is None or name == address or is_file_name(name)):
+            yield name
 
 
 def description_from_dict(data: Mapping[str, Any]) -> Description:
@@ -228,6 +245,7 @@ def description_from_dict(data: Mapping[str, Any]) -> Description:
     windows, moments, triples = given.pop("windows", {}), given.pop("moments", None), given.pop("triples", None)
     if "notes" in given:
         given["notes"] = (given["notes"],) if isinstance(given["notes"], str) else tuple(given["notes"])
+    named_by_file(given["database"] if isinstance(given.get("database"), str) else None)
     if not isinstance(windows, dict):
         raise DiffmgError(f"relations by time are tables [windows.NAME], but got {windows!r}")
     return Description(

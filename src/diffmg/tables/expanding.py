@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from diffmg.core import DiffmgError
 from diffmg.core.codec import from_plain
+from diffmg.tables.connecting import without_password
 from diffmg.tables.reading import read_table
 from diffmg.tables.triples import Triples, nodes_of_triples, relations_of_triples
 
@@ -26,7 +27,8 @@ def with_relations(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if "triples" not in data:
         return dict(data)
     if "database" in data:
-        raise DiffmgError(f"[triples] are in a file, but got a database beside them: {data['database']!r}")
+        address = without_password(str(data["database"]))
+        raise DiffmgError(f"[triples] are in a file, but got a database beside them: {address!r}")
     triples = from_plain(Triples, data["triples"], "[triples]")
     drop = data.get("on_unknown") == "drop"
     return merged(data, triples, *read_triples(triples, folder, data.get("encoding", "utf8"), drop=drop))

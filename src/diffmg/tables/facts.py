@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from diffmg.core import DiffmgError, unknown
+from diffmg.core.arrow import sorted_by
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey
 from diffmg.tables.counting import Facts
 from diffmg.tables.database import columns_of
@@ -49,7 +50,8 @@ class Reader:
             )
         time = self.times.get(name)
         read = self.columns(name, [primary[0], *([time] if time else [])])
-        read = read.filter(read.column(primary[0]).is_valid()).sort_by(primary[0])
+        read = read.filter(read.column(primary[0]).is_valid())
+        read = sorted_by(read, primary[:1])
         known = row_times(read.column(time), f"{name}.{time}") if time else None
         return Entities(name, Keys.read(read, primary, f"table {name!r}"), known)
 

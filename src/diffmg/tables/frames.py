@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from diffmg.core import DiffmgError, Relation, unknown
+from diffmg.core.arrow import sorted_by
 from diffmg.core.codec import to_plain
 from diffmg.graph.checks import checked_features, checked_relation
 from diffmg.graph.network import CONVERTERS, HeteroGraph
@@ -99,7 +100,7 @@ def with_features(graph: HeteroGraph, node_type: str, frame: Any, id_column: str
         some = without[:EXAMPLES].tolist()
         raise DiffmgError(f"every {node_type!r} node needs a row of features, but got none for {len(without)}: {some}")
     names = [name for name in table.column_names if name != own]
-    encoder = FeatureEncoder.fit(table.sort_by(own), names, "by_type")
+    encoder = FeatureEncoder.fit(sorted_by(table, [own]), names, "by_type")
     matrix = encoder.transform(table, what)
     if matrix is None:
         raise DiffmgError(f"{what} must be columns that can be used, but got {encoder.notes(table, node_type)}")

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from diffmg.core.arrow import plain
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey
-from diffmg.tables.rows import Tables, counts_of, read_rows, source_of
+from diffmg.tables.naming import source_of
+from diffmg.tables.rows import Tables, counts_of, read_rows
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

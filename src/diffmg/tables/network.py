@@ -6,10 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from diffmg.core import Part, Relation
 from diffmg.core.codec import to_plain
+from diffmg.graph.checks import check_lengths
 from diffmg.graph.network import HeteroGraph
 from diffmg.tables.description import Description
 from diffmg.tables.encoding import FeatureEncoder
@@ -90,7 +92,7 @@ class Network:
             {e.relation: e.index for e in edges.values()},
             self.features,
             weights={e.relation: e.weight for e in edges.values() if e.weight is not None},
-            ids={t: _numpy(values) for t, values in self.ids.items()},
+            ids={t: _numpy(t, values) for t, values in self.ids.items()},
             reverse=[e.relation for name, e in edges.items() if self._is_mirrored(name)],
             timed=self.timed,
         )
@@ -108,6 +110,8 @@ def _repeated(graph: HeteroGraph, edges: Mapping[str, Edges]) -> list[str]:
     return notes
 
 
-def _numpy(ids: pa.Array) -> NDArray[Any]:
+def _numpy(node_type: str, ids: pa.Array) -> NDArray[Any]:
+    if pa.types.is_string(ids.type) and len(ids):
+        check_lengths(node_type, len(ids), pc.max(pc.utf8_length(ids)).as_py() or 0)
     values = np.asarray(ids.to_numpy(zero_copy_only=False))
     return values.astype(str) if values.dtype == object else values

@@ -18,10 +18,11 @@ from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.folder import name_in
 from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
+from diffmg.tables.naming import all_rows, different_values, last_value
 from diffmg.tables.own_rows import holds_predictions
 from diffmg.tables.reading import read_table
 from diffmg.tables.roles import Roles
-from diffmg.tables.rows import Tables, read_query
+from diffmg.tables.rows import Tables, read_any, read_query
 from diffmg.tables.time_columns import time_columns
 from diffmg.tables.times import NEVER, row_times
 from diffmg.tables.times import moments as moments_of
@@ -97,8 +98,7 @@ def read_predictions(connection: Connection, name: str, tables: Tables) -> pa.Ta
 
 def _read(connection: Connection, name: str, tables: Tables) -> pa.Table:
     if name in tables:
-        quoted = connection.dialect.identifier_preparer.quote(name)
-        return read_query(connection, f"SELECT * FROM {quoted}")
+        return read_any(connection, all_rows(tables[name]), list(tables[name].columns))
     if is_file_name(name):
         return read_table(Path(name))
     if is_select(name):
@@ -128,11 +128,11 @@ def _check_timed(times: Mapping[str, str], tables: Tables) -> None:
 
 def _staleness(connection: Connection, tables: Tables, times: Mapping[str, str], made: pa.ChunkedArray) -> Staleness:
     """Frozen where the data end before the last prediction is made."""
-    quote, ends = connection.dialect.identifier_preparer.quote, []
+    ends = []
     for table, column in times.items():
         text = tables[table].columns[column] in ("text", "any")
-        wanted = f"DISTINCT {quote(column)}" if text else f"max({quote(column)})"
-        found = read_query(connection, f"SELECT {wanted} AS found FROM {quote(table)}")
+        statement = (different_values if text else last_value)(tables[table], column)
+        found = read_any(connection, statement, ["found"])
         ends.append(int(row_times(found.column("found"), f"{table}.{column}").max(initial=NEVER)))
     return "frozen" if ends and max(ends) < moments_of(made, "the predictions").max() else "fresh"
 

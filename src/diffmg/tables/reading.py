@@ -13,6 +13,7 @@ import pyarrow.parquet as parquet
 from diffmg.core import DiffmgError, unknown
 from diffmg.core.arrow import as_frame, checked_table, plain
 from diffmg.core.steps import step
+from diffmg.tables.unpacking import check_cells, check_unpacked
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 OTHERS = (",", ";", "\t", "|")
@@ -39,9 +40,11 @@ def read_table(path: Path | str, encoding: str = "utf8", names: Sequence[str] = 
     _check_content(path)
     step(f"reading {path.name}")
     try:
+        if packing is not None:
+            check_unpacked(path, packing)
         if kind == ".parquet":
-            with pa.input_stream(str(path), compression=packing) as stream:
-                table = parquet.read_table(pa.BufferReader(stream.read_buffer()) if packing else path)
+            table = _read_parquet(path, packing)
+            table.validate(full=True)  # a damaged file may hold text that is none
         else:
             table = _read_text(path, packing, DELIMITERS[kind], encoding, names)
     except (pa.ArrowException, OSError, LookupError, UnicodeError) as error:
@@ -120,6 +123,13 @@ def first_row(path: Path, encoding: str = "utf8") -> list[str] | None:
     with pa.input_stream(str(path), compression=packing) as stream:
         lines = stream.read(2**16).decode(encoding, errors="replace").removeprefix("\ufeff").splitlines()
     return next(reader(lines[:1], delimiter=delimiter), [])
+
+
+def _read_parquet(path: Path, packing: str | None) -> pa.Table:
+    with pa.input_stream(str(path), compression=packing) as stream:
+        file = parquet.ParquetFile(pa.BufferReader(stream.read_buffer()) if packing else path)
+        check_cells(file, path)
+        return file.read()
 
 
 def _read_text(path: Path, packing: str | None, usual: str, encoding: str, names: Sequence[str]) -> pa.Table:

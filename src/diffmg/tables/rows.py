@@ -16,6 +16,7 @@ from diffmg.core import DiffmgError, unknown
 from diffmg.core.plan import is_select
 from diffmg.tables.before import before
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, Kind
+from diffmg.tables.naming import free_alias, source_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
@@ -49,7 +50,7 @@ def select_rows(
     for name in columns:
         if name not in table.columns:
             key, column = _referred(table, name, tables)
-            other = source_of(tables[key.table]).alias("referred")
+            other = source_of(tables[key.table]).alias(free_alias(tables))
             same = [other.c[r] == source.c[c] for c, r in zip(key.columns, key.refers, strict=True)]
             picked[name] = sa.select(other.c[column]).where(*same).scalar_subquery()
     chosen = [picked[name] for name in columns]
@@ -107,13 +108,6 @@ def times_of(as_of: Times, tables: Tables) -> dict[str, dict[str, str]]:
     return times
 
 
-def source_of(table: DatabaseTable) -> Any:
-    """A table as what statements select from."""
-    import sqlalchemy as sa
-
-    return sa.table(table.name, *(sa.column(name) for name in table.columns))
-
-
 def _referred(table: DatabaseTable, name: str, tables: Tables) -> tuple[ForeignKey, str]:
     """The foreign key and the column of the other table that `KEY.COLUMN` names."""
     for key in table.foreign:
@@ -129,6 +123,11 @@ def read_rows(connection: Connection, statement: Select[Any], names: Sequence[st
     native = connection.dialect.name == "duckdb"
     arrays = _native(connection, statement) if native else _chunked(connection, statement, kinds)
     return pa.table([canonical(a, kind) for a, kind in zip(arrays, kinds, strict=True)], names=list(names))
+
+
+def read_any(connection: Connection, statement: Select[Any], names: Sequence[str]) -> pa.Table:
+    """The result of a statement, with these column names and the types of its values."""
+    return read_rows(connection, statement, names, ["any"] * len(names))
 
 
 def read_query(connection: Connection, query: str) -> pa.Table:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from diffmg.core import DiffmgError
 from diffmg.tables.catalogue import DatabaseTable
 from diffmg.tables.dates import FORMS, is_iso, to_iso
-from diffmg.tables.rows import Tables, source_of
+from diffmg.tables.naming import source_of
+from diffmg.tables.rows import Tables
 from diffmg.tables.times import ZONE, is_time
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Answers of a model: named columns, a row per answer, with the user's ids."""
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -106,6 +106,21 @@ def _as_it_is(value: Any) -> Any:
 def _safe(value: Any) -> Any:
     """A cell that no spreadsheet takes for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def free_names(names: Sequence[str], taken: Iterable[str]) -> list[str]:
+    """Names of columns beside others: ids have the name of their type, and a name that is taken gets underscores.
+
+    So beside nodes of a type `rank` the place in the list is called `rank_`.
+    """
+    used, found = set(taken), list[str]()
+    for name in names:
+        free = name
+        while free in used or (free != name and free in names):
+            free += "_"
+        used.add(free)
+        found.append(free)
+    return found
 
 
 def inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:

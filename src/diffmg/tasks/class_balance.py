@@ -42,18 +42,22 @@ def rarer(labels: Tensor) -> int:
     return int((labels == 1).sum() <= (labels == 0).sum())
 
 
-def checked_class_weight(given: Any, classes: Sequence[Any]) -> ClassWeight:
-    """Weights as they are given, `balanced` or by class; a class that is not named has the weight 1."""
-    if given is None or isinstance(given, str):
-        if given not in (None, "balanced"):
-            raise DiffmgError(f"`class_weight` must be 'balanced' or a table of class = weight, but got {given!r}")
-        return "balanced" if given else None
-    if not isinstance(given, Mapping):
+def check_weights(given: Any) -> None:
+    """Raise unless weights are none, `balanced`, or a table of positive numbers."""
+    if given is not None and given != "balanced" and not isinstance(given, Mapping):
         raise DiffmgError(f"`class_weight` must be 'balanced' or a table of class = weight, but got {given!r}")
-    found = [1.0] * len(classes)
-    for name, weight in given.items():
+    for name, weight in given.items() if isinstance(given, Mapping) else ():
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
             raise DiffmgError(f"`weight > 0` must hold for every class in class_weight, but got {name} = {weight!r}")
+
+
+def checked_class_weight(given: Any, classes: Sequence[Any]) -> ClassWeight:
+    """Weights as they are given, `balanced` or by class; a class that is not named has the weight 1."""
+    check_weights(given)
+    if not isinstance(given, Mapping):
+        return "balanced" if given else None
+    found = [1.0] * len(classes)
+    for name, weight in given.items():
         found[class_number(name, classes, "class in class_weight:")] = float(weight)
     return tuple(found)
 

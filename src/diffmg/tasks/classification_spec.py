@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from diffmg.core import TASKS
 from diffmg.core.task import Reading
-from diffmg.tasks.class_balance import note_on_rare, rare_classes, weights_in_words
+from diffmg.tasks.class_balance import check_weights, note_on_rare, rare_classes, weights_in_words
 from diffmg.tasks.labels import are_numbers, class_numbers
 from diffmg.tasks.node_label_spec import NodeLabelSpec
 from diffmg.tasks.ranking import RANKED
@@ -36,6 +36,10 @@ class ClassificationSpec(NodeLabelSpec):
     """How much classes weigh in the loss: "balanced" for equal totals, or a table of class = weight."""
     kind: str = ""
     """Where it is "classification", a label of numbers is read as classes; without it, as numbers (`regression`)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_weights(self.class_weight)
 
     @classmethod
     def matches(cls, given: Mapping[str, Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from diffmg.core import PARTS, TASKS, DiffmgError, Part, unknown
 from diffmg.core.details import Details
-from diffmg.core.task import Resamples, error_of_share
+from diffmg.core.task import RESAMPLES, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import inverse
@@ -24,7 +23,6 @@ from diffmg.tasks.item_ranking_spec import RankingSpec
 from diffmg.tasks.pair_details import ranking_details, resampled_users
 from diffmg.tasks.pairs import checked_pairs
 from diffmg.tasks.ranks import SCORES, Wanted, score
-from diffmg.tasks.redrawing import groups_of
 from diffmg.tasks.resampling import Resampled
 from diffmg.tasks.top_items import Scorer
 from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges, marks
@@ -180,8 +178,9 @@ class ItemRanking(PairTask):
         return ranking_details(self, outputs, part, graph)
 
     def resampled(self, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:
-        """Users are drawn."""
-        return resampled_users(self, outputs, part)
+        """Users are drawn, from all of the part, whether they vote or not."""
+        wanted = self.parts[part].wanted
+        return resampled_users(self, wanted, self.ranks(outputs, wanted), RESAMPLES)
 
     def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
         """Scores of all items, a row for each user that votes."""
@@ -192,22 +191,16 @@ class ItemRanking(PairTask):
     def score_votes(self, votes: Tensor, part: Part) -> Tensor:
         """The selection metric of summed scores, over the users that vote."""
         voters = self.parts[part].voters
-        ranks = voters.ranks(lambda first, last: votes[first:last].clone())
-        return score(self.metric, voters, ranks, self.k)
+        return score(self.metric, voters, _vote_ranks(voters, votes), self.k)
+
+    def resample_votes(self, votes: Tensor, part: Part, most: int = RESAMPLES) -> Resampled | None:
+        """Users are drawn, from those that vote."""
+        voters = self.parts[part].voters
+        return resampled_users(self, voters, _vote_ranks(voters, votes), most)
 
     def judged(self, part: Part) -> tuple[Tensor | None, ...]:
         """The users that vote, and every item."""
         return self.parts[part].voters.users, None
-
-    def resamples(self, part: Part, count: int, seed: int) -> Resamples:
-        """The users that vote in groups: a score is the mean over users, so it varies as the mean of the groups'."""
-        own, users = self.parts[part], self.parts[part].voters.users.numpy(force=True)
-        liked, known, samples = marks(own.rows()[0], self.shape), self.known(PARTS[: PARTS.index(part)]), []
-        for group in groups_of(len(users), count, seed):
-            voters = Wanted.build(liked, known, users[group]).to(self.popular.device)
-            task = replace(self, parts={**self.parts, part: replace(own, voters=voters)})
-            samples.append((task, torch.from_numpy(group).to(self.popular.device)))
-        return Resamples(tuple(samples), 1 / math.sqrt(len(samples)))
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:
         """The score of the pair; users about whom nothing is known get what is popular, whatever it is."""
@@ -336,6 +329,10 @@ class ItemRanking(PairTask):
     def ranks(self, outputs: Sequence[Tensor], wanted: Wanted) -> Tensor:
         """The places of wanted items."""
         return wanted.ranks(lambda first, last: self._scored(outputs, wanted.users[first:last]))
+
+
+def _vote_ranks(voters: Wanted, votes: Tensor) -> Tensor:
+    return voters.ranks(lambda first, last: votes[first:last].clone())
 
 
 def _parts(rows: Rows, seen: sp.csr_matrix) -> dict[Part, Interactions]:

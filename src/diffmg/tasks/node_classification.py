@@ -18,7 +18,7 @@ from diffmg.core.details import Details
 from diffmg.core.task import Examples, Folds, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import Answers
+from diffmg.tasks.answers import Answers, free_names
 from diffmg.tasks.by_id import column_of, in_node_order, label_names
 from diffmg.tasks.class_balance import (
     ClassWeight,
@@ -35,9 +35,10 @@ from diffmg.tasks.metrics import accuracy, macro_f1, micro_f1
 from diffmg.tasks.node_labels import (
     check_parts,
     check_training_classes,
+    class_counts,
     class_names,
     label_columns,
-    label_words,
+    no_order,
     node_numbers,
 )
 from diffmg.tasks.node_task import LabelTimes, NodeTask
@@ -235,12 +236,7 @@ class NodeClassification(NodeTask):
     def _check_order(self) -> None:
         for part, index in self.parts.items():
             if self.metric in RANKED and len(index) and not self._ordered(index):
-                (one,) = set(map(tuple, self.labels[index].view(len(index), -1).tolist()))
-                which = label_words(one, self.classes)
-                raise DiffmgError(
-                    f"{self.metric} needs nodes of more than one class in each part, but got {len(index)} nodes of "
-                    f"{part} that are all {which}; move some there, or use another metric, such as macro_f1"
-                )
+                raise no_order(self.metric, part, self.labels[index], self.classes)
 
     def _scores(self, logits: Tensor, index: Tensor) -> dict[str, Tensor]:
         true, predicted = self.labels[index], self.decide(logits)
@@ -313,10 +309,9 @@ class NodeClassification(NodeTask):
             words = np.array([" ".join(map(str, names[row > 0])) for row in decided], dtype=object)
         else:
             words = names[decided]
-        probabilities = self.probabilities(logits).numpy(force=True)
-        return Answers(
-            {self.target: known, "class": words} | {f"p({c})": p for c, p in zip(names, probabilities.T, strict=True)}
-        )
+        columns = [known, words, *self.probabilities(logits).numpy(force=True).T]
+        heads = free_names(["class", *(f"p({name})" for name in names)], (self.target,))
+        return Answers(dict(zip([self.target, *heads], columns, strict=True)))
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
         """Of several labels, the likeliest."""
@@ -338,12 +333,7 @@ class NodeClassification(NodeTask):
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Labelled nodes of each class, by part."""
-        found = {}
-        for part, index in self.parts.items():
-            labels = self.labels[index]
-            each = labels.sum(dim=0) if self.multilabel else torch.bincount(labels, minlength=self.outputs)
-            found[str(part)] = dict(zip(map(str, self.classes), each.tolist(), strict=True))
-        return found
+        return {str(part): class_counts(self.labels[index], self.classes) for part, index in self.parts.items()}
 
     def digests(self, order: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
         """Classes, labels, and each part of the split."""
@@ -384,12 +374,8 @@ class NodeClassification(NodeTask):
         if self.target not in orders:
             return self
         order, device = orders[self.target], self.labels.device
-        return replace(
-            self,
-            labels=self.labels[torch.from_numpy(order).to(device)],
-            parts=self.parts_in(order),
-            when=self.when_in(order),
-        )
+        labels = self.labels[torch.from_numpy(order).to(device)]
+        return replace(self, labels=labels, parts=self.parts_in(order), when=self.when_in(order))
 
     def export(self, tables: TablesOut) -> ClassificationSpec:
         """Columns of labels and split."""

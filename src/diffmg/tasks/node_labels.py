@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from diffmg.core import DiffmgError, Part
 
@@ -77,7 +79,22 @@ def label_columns(labels: NDArray[Any], classes: Sequence[Any]) -> tuple[dict[st
     return {"label": [None if number < 0 else names[number] for number in labels]}, names
 
 
-def label_words(labels: tuple[int, ...], classes: Sequence[Any]) -> str:
+def class_counts(labels: Tensor, classes: Sequence[Any]) -> dict[str, int]:
+    """How many of these nodes have each class."""
+    each = labels.sum(dim=0) if labels.ndim == 2 else torch.bincount(labels, minlength=len(classes))
+    return dict(zip(map(str, classes), each.tolist(), strict=True))
+
+
+def no_order(metric: str, part: Part, labels: Tensor, classes: Sequence[Any]) -> DiffmgError:
+    """The error for a part whose nodes all have the same labels, so that they have no order."""
+    (one,) = set(map(tuple, labels.view(len(labels), -1).tolist()))
+    return DiffmgError(
+        f"{metric} needs nodes of more than one class in each part, but got {len(labels)} nodes of "
+        f"{part} that are all {_label_words(one, classes)}; move some there, or use another metric, such as macro_f1"
+    )
+
+
+def _label_words(labels: tuple[int, ...], classes: Sequence[Any]) -> str:
     """The class with this number, or the classes that are marked."""
     if len(labels) == 1:
         return repr(classes[labels[0]])

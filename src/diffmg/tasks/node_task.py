@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Part, Task
-from diffmg.core.task import Folds, Resamples
+from diffmg.core.task import RESAMPLES, Folds
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import inverse
@@ -120,13 +120,13 @@ class NodeTask(Task):
         own = self.with_parts(val=_tensor(np.sort(val), device))
         return Folds((*tasks, own), self.with_parts(val=_tensor(judged, device)), places, forward=True)
 
-    def resampled(self, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:
+    def resample_votes(self, votes: Tensor, part: Part, most: int = RESAMPLES) -> Resampled | None:
         """Nodes are drawn, each by itself."""
-        task, index, rows = self.to("cpu"), self.parts[part].cpu(), tuple(z.detach().cpu() for z in outputs)
+        task, index, rows = self.to("cpu"), self.parts[part].cpu(), votes.detach().cpu()
         if not len(index):
             return None
-        drawn = (task.with_parts(**{part: index[some]}) for some in resamples(len(index)))
-        found = [float(one.scores(rows, part)[self.metric]) for one in drawn]
+        drawn = ((task.with_parts(**{part: index[some]}), rows[some]) for some in resamples(len(index), most))
+        found = [float(one.score_votes(own, part)) for one, own in drawn]
         return Resampled(np.array(found), len(index), self.target)
 
     def dated(self, when: LabelTimes | None) -> Self:
@@ -158,12 +158,6 @@ class NodeTask(Task):
     def judged(self, part: Part) -> tuple[Tensor, ...]:
         """The nodes of the part."""
         return (self.parts[part],)
-
-    def resamples(self, part: Part, count: int, seed: int) -> Resamples:
-        """As many nodes of the part, drawn with replacement."""
-        index, draw = self.parts[part], torch.Generator().manual_seed(seed)
-        rows = [torch.randint(len(index), (len(index),), generator=draw).to(index.device) for _ in range(count)]
-        return Resamples(tuple((self.with_parts(**{part: index[r]}), r) for r in rows))
 
     def when_in(self, order: Order) -> LabelTimes | None:
         """The moments after reordering."""

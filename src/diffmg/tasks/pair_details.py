@@ -112,31 +112,32 @@ def _marked(matrix: sp.csr_matrix, user: int) -> NDArray[np.int64]:
     return np.asarray(row.indices[row.data > 0], np.int64)
 
 
-def resampled_pairs(labelled: Labelled, scores: Tensor, metric: str, user: str) -> Resampled | None:
+def resampled_pairs(labelled: Labelled, scores: Tensor, metric: str, user: str, most: int) -> Resampled | None:
     """A score of labelled pairs on resamples of their users, since pairs of one user are alike."""
     labels, scores = labelled.labels.cpu(), scores.detach().cpu()
     if not len(labels):
         return None
     users, group = torch.unique(labelled.pairs.left.cpu(), return_inverse=True)
     found = []
-    for drawn in resamples(len(users)):
+    for drawn in resamples(len(users), most):
         rows = rows_of_groups(group, len(users), drawn)
         some = Labelled.of(labelled.pairs, labels[rows])
         found.append(some.auc(scores[rows]) if metric == "auc" else average_precision(scores[rows], labels[rows]))
     return Resampled(torch.stack(found).double().numpy(), len(users), user)
 
 
-def resampled_users(task: ItemRanking, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:
+def resampled_users(task: ItemRanking, wanted: Wanted, ranks: Tensor, most: int) -> Resampled | None:
     """A score of a ranking on resamples of the users; it is a mean over them."""
-    wanted = task.parts[part].wanted
     if not len(wanted.users):
         return None
-    values = score_per_user(task.metric, wanted, task.ranks(outputs, wanted), task.k).cpu().numpy()
-    return Resampled(mean_on_resamples(values), len(values), task.user)
+    values = score_per_user(task.metric, wanted, ranks, task.k).double().numpy(force=True)
+    return Resampled(mean_on_resamples(values, most), len(values), task.user)
 
 
 def score_per_user(name: str, wanted: Wanted, ranks: Tensor, k: int) -> Tensor:
-    """A score of every user; their mean is the score of the ranking."""
+    """A score of every user; their mean is the score of the ranking: like that, NaN where a rank is."""
+    if bool(ranks.isnan().any()):
+        return ranks.new_full((len(wanted.users),), torch.nan)
     if name in ("hit_rate", "mrr"):
         best = wanted.best(ranks)
         return (best < k).double() if name == "hit_rate" else 1 / (best + 1)

@@ -19,7 +19,7 @@ from torch import Tensor
 from diffmg.core import PARTS, TASKS, Bounds, DiffmgError, Part, TaskSpec, unknown
 from diffmg.core.arrow import numbers
 from diffmg.core.details import Details
-from diffmg.core.task import Examples, Reading, Resamples
+from diffmg.core.task import RESAMPLES, Examples, Reading
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import inverse
@@ -28,7 +28,6 @@ from diffmg.tasks.metrics import average_precision, ndcg_at_k, recall_at_k
 from diffmg.tasks.pair_details import recommendation_details, resampled_pairs
 from diffmg.tasks.pairs import Labelled, Pairs, check_overlap, checked_pairs, means
 from diffmg.tasks.ratings import Ratings, fresh_split
-from diffmg.tasks.redrawing import redrawn_users
 from diffmg.tasks.resampling import Resampled
 from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges
 
@@ -282,18 +281,13 @@ class Recommendation(PairTask):
         pairs = self.parts[part].pairs
         return torch.unique(pairs.left).long(), torch.unique(pairs.right).long()
 
-    def resamples(self, part: Part, count: int, seed: int) -> Resamples:
-        """Users drawn with replacement, each with all its pairs."""
-        drawn = redrawn_users(self.parts[part], count, seed)
-        return Resamples(tuple((replace(self, parts={**self.parts, part: p}), rows) for p, rows in drawn))
-
     def details(self, outputs: tuple[Tensor, ...], part: Part, graph: HeteroGraph) -> Details | None:
         """Curves of the labelled pairs, and examples of recommendations."""
         return recommendation_details(self, outputs, part, graph)
 
-    def resampled(self, outputs: tuple[Tensor, ...], part: Part) -> Resampled | None:
+    def resample_votes(self, votes: Tensor, part: Part, most: int = RESAMPLES) -> Resampled | None:
         """Users are drawn, each with all its pairs."""
-        return resampled_pairs(self.parts[part], self.votes(outputs, part), self.metric, self.user)
+        return resampled_pairs(self.parts[part], votes, self.metric, self.user, most)
 
     def examples(self) -> Examples:
         """The pairs of training and validation."""

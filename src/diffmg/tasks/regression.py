@@ -19,7 +19,7 @@ from diffmg.core.details import Details
 from diffmg.core.task import Examples
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import Answers
+from diffmg.tasks.answers import Answers, free_names
 from diffmg.tasks.by_id import column_of, in_node_order, label_names
 from diffmg.tasks.details import residuals
 from diffmg.tasks.labels import Shares, split_by_id, split_numbers
@@ -274,8 +274,7 @@ class NodeRegression(NodeTask):
             index = graph.index_of(self.target, ids)
             predicted, known = predicted[index], known[index]
         names = ["prediction"] if self.outputs == 1 else list(self.names)
-        names = [f"predicted {name}" if name == self.target else name for name in names]
-        columns = dict(zip(names, predicted.T, strict=True))
+        columns = dict(zip(free_names(names, (self.target,)), predicted.T, strict=True))
         return Answers({self.target: known} | columns, exact=frozenset(columns))
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002

@@ -10,8 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-MOST, LEAST, ROWS = 400, 50, 8_000_000
-"""At most this many resamples, fewer (down to the least) where they would have more rows than this in all."""
+from diffmg.core.task import RESAMPLES
+
+LEAST, ROWS = 50, 8_000_000
+"""Fewer resamples, down to the least, where they would have more rows than this in all."""
+KNOWN = 25
+"""Resamples with a score that a standard error needs."""
 SEED = 0
 
 
@@ -30,25 +34,30 @@ class Resampled:
         A perfect score is perfect on every resample, which says nothing about how sure it is.
         """
         found = self.scores[np.isfinite(self.scores)]
-        error = float(found.std(ddof=1)) if len(found) > LEAST // 2 else 0.0
+        error = float(found.std(ddof=1)) if len(found) > KNOWN else 0.0
         return error if error > 0 else None
 
+    def minus(self, other: Resampled) -> NDArray[np.float64]:
+        """How much higher each score is than the other model's on the same resample, where both have one."""
+        found = self.scores - other.scores
+        return found[np.isfinite(found)]
 
-def resamples(units: int) -> Iterator[Tensor]:
+
+def resamples(units: int, most: int = RESAMPLES) -> Iterator[Tensor]:
     """The numbers of the drawn units, one tensor per resample; the same for the same number of units."""
     rng = np.random.default_rng(SEED)
-    for _ in range(how_many(units)):
+    for _ in range(how_many(units, most)):
         yield torch.from_numpy(np.sort(rng.integers(0, units, units)))
 
 
-def how_many(units: int) -> int:
+def how_many(units: int, most: int = RESAMPLES) -> int:
     """The number of resamples for this many units."""
-    return int(min(MOST, max(LEAST, ROWS // max(1, units))))
+    return int(min(most, max(LEAST, ROWS // max(1, units))))
 
 
-def mean_on_resamples(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def mean_on_resamples(values: NDArray[np.float64], most: int = RESAMPLES) -> NDArray[np.float64]:
     """The mean of a number per unit on every resample."""
-    return np.array([values[rows.numpy()].mean() for rows in resamples(len(values))])
+    return np.array([values[rows.numpy()].mean() for rows in resamples(len(values), most)])
 
 
 def rows_of_groups(group: Tensor, units: int, drawn: Tensor) -> Tensor:

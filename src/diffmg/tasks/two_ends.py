@@ -14,7 +14,7 @@ from torch import Tensor
 
 from diffmg.core import DiffmgError, Task
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import Answers
+from diffmg.tasks.answers import Answers, free_names
 from diffmg.tasks.top_items import Ints, Scorer, Top, TopItems
 
 STREAMED = 2048
@@ -137,7 +137,8 @@ def table_of(
     ranks = np.broadcast_to(np.arange(1, scores.shape[1] + 1), scores.shape)
     rows = np.broadcast_to(users[:, None], scores.shape)
     ids = [graph.ids_of(t)[numbers[shown]] for t, numbers in zip(types, (rows, items), strict=True)]
-    return Answers({types[0]: ids[0], "rank": ranks[shown], types[1]: ids[1], "score": scores[shown]})
+    rank, score = free_names(("rank", "score"), types)
+    return Answers({types[0]: ids[0], rank: ranks[shown], types[1]: ids[1], score: scores[shown]})
 
 
 def marks(rows: Ints, shape: tuple[int, int]) -> sp.csr_matrix:

@@ -41,14 +41,14 @@ def write_comparison(folders: Sequence[Path], out: Path) -> Path:
     return out
 
 
-def comparison(runs: Runs) -> str:
-    """The page; raises unless all runs have the same kind of task and the same score."""
+def comparison(runs: Runs, *, extra: str = "") -> str:
+    """The page; raises unless all runs have the same kind of task and the same score. `extra` as in `document`."""
     check_comparable(runs)
     first = next(iter(runs.values()))
     sections = [_scores(runs), _differences(runs), _pictures(runs), _repeat(runs)]
     lead = f"{first.data.task} · {metric_name(first.metric)} of the test part"
     title = f"{len(runs)} runs: {target_words(first)}"
-    return document(title, lead, [section for section in sections if section is not None])
+    return document(title, lead, [section for section in sections if section is not None], extra=extra)
 
 
 def check_comparable(runs: Runs) -> None:

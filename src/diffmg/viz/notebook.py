@@ -52,7 +52,7 @@ def network_html(graph: HeteroGraph) -> str:
 @PICTURES.add("run.html")
 def run_html(run: Run) -> str:
     """Its scores, and what its meta graphs mean."""
-    return _with_meaning(run, run.metagraphs, getattr(run, "importances", ()))
+    return _with_meaning(run, run.metagraphs, run.importances)
 
 
 @PICTURES.add("model.html")

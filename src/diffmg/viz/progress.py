@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from diffmg.core.run import shown
 from diffmg.core.steps import listening
+from diffmg.core.text import printable
 from diffmg.viz.time_left import Left, TimeLeft, kind_of
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Spinner:
         if self.console.is_terminal and not self.console.quiet:
             columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
             self.progress = Progress(*columns, console=self.console, transient=True)
-            self.progress.add_task(words, total=None)
+            self.progress.add_task(printable(words), total=None)
             self.progress.start()
 
     def stop(self) -> None:
@@ -70,11 +71,11 @@ class ProgressWatch:
         self.job, self.kind, self.busy = job, kind_of(phase), True
         self.time.begin(phase, job.epoch)
         self.progress = Progress(
-            TextColumn("{task.description:<10}"),
+            TextColumn("{task.description:<10}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[text]}"),
+            TextColumn("{task.fields[text]}", markup=False),
             console=self.console,
         )
         self.progress.start()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from diffmg.core import Count, DiffmgError, MetaGraph, Method, SearchSpace, Settings
+from diffmg.core import Count, Depth, DiffmgError, MetaGraph, Method, SearchSpace, Settings
 from diffmg.tasks.problem import Problem
 from diffmg.training.training import build_model
 
@@ -43,7 +43,7 @@ class MetaGraphMethod(Method):
 class SearchMethod(MetaGraphMethod):
     """Options common to all search methods."""
 
-    depth: Count = 4
+    depth: Depth = 4
     """K, the number of states of a meta graph."""
     search_seeds: Count = 3
     """Number of searches with different seeds; their results are trained and the best on validation is selected."""

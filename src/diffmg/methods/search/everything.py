@@ -7,7 +7,7 @@ ones; LayerNorm removes only a common factor. EMPTY adds nothing to a sum but co
 
 from dataclasses import dataclass
 
-from diffmg.core import METHODS, Count, Settings
+from diffmg.core import METHODS, Depth, Settings
 from diffmg.methods.search._base import MetaGraphMethod, spaces_of
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Immediate, Search
@@ -18,7 +18,7 @@ from diffmg.training.job import Immediate, Search
 class Everything(MetaGraphMethod):
     """The meta graph with all candidates on every link: a baseline for any selection among them."""
 
-    depth: Count = 4
+    depth: Depth = 4
     """K, the number of states of a meta graph."""
     identity_last: bool = False
     """Also allow identity on the link K <- K-1, as the authors' code does."""

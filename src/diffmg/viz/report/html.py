@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+from diffmg.core.text import clean
+
 THIN = "\u202f"
 """The space between thousands."""
 
@@ -32,10 +34,10 @@ class Section(NamedTuple):
 
 
 def text(value: object) -> str:
-    """Escaped, unless it is markup; unprintable characters become spaces."""
+    """Escaped, unless it is markup; control characters are shown as such."""
     if isinstance(value, Html):
         return value
-    return escape("".join(c if c.isprintable() or c == THIN else " " for c in str(value)))
+    return escape(clean(str(value)))
 
 
 def paragraph(*parts: object, kind: str = "") -> str:
