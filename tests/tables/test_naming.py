@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected
-from diffmg.tables.naming import all_rows, every_value, free_alias, last_value, source_of
+from diffmg.tables.naming import all_rows, different_values, free_alias, last_value, source_of
 from diffmg.tables.rows import counts_of, has_rows, read_any, read_rows, select_rows
 
 pytest.importorskip("sqlalchemy")
@@ -58,7 +58,7 @@ def check(path: Path, name: str, key: str) -> None:
         assert has_rows(connection, table, [key], {})
         assert sorted(read_any(connection, all_rows(table), ["x", "y"]).column("x").to_pylist()) == [10, 11, 12, 13]
         assert read_any(connection, last_value(table, key), ["last"]).column("last").to_pylist() == ["c"]
-        every = read_any(connection, every_value(table, key), ["each"]).column("each").to_pylist()
+        every = read_any(connection, different_values(table, key), ["each"]).column("each").to_pylist()
         assert sorted(map(str, every)) == ["None", "a", "b", "c"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,7 +123,8 @@ def fit_in_new_folder(
 
     (check_replaceable if overwrite else RunFolder.check_free)(out)
     plan, problem = place(plan, open_data(plan, data_root), plan.method.make())
-    with executor_of(plan, on) as executor, replacing(out, tell=lambda words: say(words, common.errors)):
+    aside = replacing(out, tell=lambda words: say(words, common.errors)) if overwrite else nullcontext()
+    with executor_of(plan, on) as executor, aside:
         return execute(plan, problem, RunFolder.create(out, save_every), executor)
 
 
