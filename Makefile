@@ -3,7 +3,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 PIP := $(RUN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check docs release-check fuzz mutants
+.PHONY: demo test check docs release-check fuzz mutants soak lowest lock bom licences
 
 N ?= 1000
 WORKERS ?= 2
@@ -31,6 +31,25 @@ fuzz: $(VENV)/ready
 
 mutants: $(VENV)/ready
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(RUN)/python -m fuzz mutants $(KEEP)
+
+soak: $(VENV)/ready
+	PYTHONPATH=tests:. OMP_NUM_THREADS=1 $(RUN)/python -m soak run --kills $(or $(KILLS),60) $(KEEP)
+	PYTHONPATH=tests:. OMP_NUM_THREADS=1 $(RUN)/python -m soak fits $(KEEP)
+	PYTHONPATH=tests:. OMP_NUM_THREADS=1 $(RUN)/python -m soak recommend $(KEEP)
+
+lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[dev]'
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n auto -m 'not slow' tests/core tests/graph tests/tables tests/tasks
+
+lock: $(VENV)/docs-ready
+	$(RUN)/python -m tools.dependencies lock
+
+bom: $(VENV)/ready
+	$(RUN)/python -m tools.dependencies bom
+
+licences: $(VENV)/ready
+	$(RUN)/python -m tools.dependencies licences
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,14 +1,20 @@
 """Commands that continue or repeat a run: resume, repeat."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from diffmg.cli import common, output
+from diffmg.cli.console import say
 from diffmg.cli.fit import On, Overwrite, SaveEvery, execute, executor_of, fit_in_new_folder, open_data
 from diffmg.core import read_run
+
+if TYPE_CHECKING:
+    from diffmg.runs.folder import RunFolder
 
 
 def resume(
@@ -18,11 +24,25 @@ def resume(
     from diffmg.runs.folder import RunFolder
     from diffmg.runs.runner import check_same_data
 
+    if RunFolder.has_leftovers(run):
+        return finish(RunFolder(run))
     folder, begun = RunFolder.unfinished(run, save_every), read_run(run)
     problem = open_data(begun.plan, data_root)
     check_same_data(begun, problem)
     with executor_of(begun.plan, on) as executor:
         return execute(begun.plan, problem, folder, executor)
+
+
+def finish(folder: RunFolder) -> output.Value:
+    """Do what was left of a run that was stopped when its results were written."""
+    from diffmg.runs.lock import locked
+    from diffmg.viz import write_report
+
+    with locked(folder.path):
+        folder.finish()
+        write_report(folder.path)
+    say(f"run folder: {folder.path}")
+    return {"folder": folder.path, **read_run(folder.path).to_dict()}
 
 
 def repeat(

@@ -12,6 +12,10 @@ class MissingDataError(DiffmgError):
     """A required data file was not found."""
 
 
+class WriteError(DiffmgError):
+    """A file could not be written: the disk is full, or the place may not be written to."""
+
+
 def unknown(kind: str, name: object, known: Iterable[object]) -> DiffmgError:
     """The error for an unknown name: suggests the nearest known one and lists all."""
     names = sorted(str(k) for k in known)

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from diffmg.core.errors import DiffmgError
+from diffmg.core.errors import DiffmgError, WriteError
 from diffmg.core.parse import check_size
 
 
@@ -39,6 +39,11 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file is one that `write_atomically` was filling, by its name; a killed process leaves it behind."""
+    return re.fullmatch(r"\..+\.[a-z0-9_]{8}", name) is not None
 
 
 def sync(path: Path) -> None:
@@ -83,16 +88,19 @@ def digest_of(path: Path) -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents."""
+    """Create a folder and its parents, and sync their names."""
     try:
+        missing = [p for p in (path, *path.parents) if not p.exists()]
         path.mkdir(parents=True, exist_ok=True)
+        for made in missing:
+            sync(made.parent)
     except OSError as error:
         raise cannot_write(path, error) from error
 
 
-def cannot_write(path: Path, error: OSError) -> DiffmgError:
+def cannot_write(path: Path, error: OSError) -> WriteError:
     """The error for a full disk or a path without write permission."""
-    return DiffmgError(
+    return WriteError(
         f"could not write {str(path)!r}: {error.strerror or error}; free some space, or choose a place you may write to"
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from diffmg.core import METHODS, DiffmgError, Method, Plan, Settings, derive_seed
 from diffmg.core.details import Beside
+from diffmg.core.errors import WriteError
 from diffmg.core.rivals import USUAL
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.model import scores_on
@@ -38,6 +39,8 @@ class Rivals:
                 continue
             try:
                 self.trained[name] = self._train(name, cheap=usual)
+            except WriteError:
+                raise
             except (DiffmgError, RuntimeError, MemoryError) as error:
                 self.refused[name] = str(error).splitlines()[0]
 

@@ -8,17 +8,17 @@ import math
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from diffmg.core import DiffmgError, MetaGraph, Run, read_history, read_run
 from diffmg.core.codec import to_plain
-from diffmg.core.files import cannot_write, digest_of, make_folder, sync, write_json, write_text
+from diffmg.core.files import cannot_write, digest_of, is_temporary, make_folder, sync, write_json, write_text
 from diffmg.core.parse import Kinds, checked_fields
 from diffmg.core.run import HISTORY, RUN, TRIED, metagraphs_to_dict
-from diffmg.runs.lock import LOCK, locked
+from diffmg.runs.lock import is_taken, locked
 from diffmg.runs.model import MODEL, Model
 from diffmg.runs.tensors import read_tensors, write_tensors
 from diffmg.training.job import Epoch, Job
@@ -50,7 +50,7 @@ class RunFolder:
     @staticmethod
     def check_free(path: Path) -> None:
         """Raise unless `path` is free for a new run."""
-        if path.exists() and (not path.is_dir() or any(p.name != LOCK for p in path.iterdir())):
+        if is_taken(path):
             raise DiffmgError(
                 f"a run needs a new or empty folder, but got {str(path)!r}, which exists already; "
                 "choose another one, replace it with --overwrite, or go on with an unfinished run by `diffmg resume`"
@@ -78,7 +78,13 @@ class RunFolder:
             elif (self.path / RUN).exists():
                 self.check_unfinished(self.path)
             self._is_new = False
+            self._clear_temporaries()
             yield
+
+    @staticmethod
+    def has_leftovers(path: Path) -> bool:
+        """Whether the run of a folder is done, but was stopped before its checkpoints were deleted."""
+        return (path / CHECKPOINTS).exists() and read_run(path).status == "done"
 
     def begin(self, run: Run) -> None:
         """Write the run that begins; what a stopped run left stays until more is known."""
@@ -116,7 +122,8 @@ class RunFolder:
         return run
 
     def finish(self) -> None:
-        """Delete the checkpoints."""
+        """Delete the checkpoints, and what a killed process was writing."""
+        self._clear_temporaries()
         shutil.rmtree(self.path / CHECKPOINTS, ignore_errors=True)
 
     def load(self, phase: str, job: Job) -> None:
@@ -151,11 +158,28 @@ class RunFolder:
         if not force and time.monotonic() - self._saved < self.save_every:
             return
         make_folder(self.path / CHECKPOINTS)
-        if (self.path / HISTORY).exists():
-            sync(self.path / HISTORY)
+        self._sync_history()
         values = {"of": self._identity, "epoch": job.epoch, "seconds": job.seconds, "numbers": job.numbers()}
         write_tensors(self._checkpoint(phase), job.tensors(), values)
         self._saved = time.monotonic()
+
+    def _sync_history(self) -> None:
+        """A checkpoint is never newer than the history: the epochs before it would be missing."""
+        path = self.path / HISTORY
+        if path.exists():
+            try:
+                sync(path)
+                sync(self.path)
+            except OSError as error:
+                raise cannot_write(path, error) from error
+
+    def _clear_temporaries(self) -> None:
+        """Delete what a killed process was writing; to be called under the lock."""
+        found = [path for folder in (self.path, self.path / CHECKPOINTS) for path in folder.glob(".*")]
+        for path in found:
+            if is_temporary(path.name):
+                with suppress(OSError):
+                    path.unlink()
 
     def _checkpoint(self, phase: str) -> Path:
         return self.path / CHECKPOINTS / f"{phase}.safetensors"

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from diffmg.core import DiffmgError
-from diffmg.core.files import cannot_write
+from diffmg.core.files import cannot_write, is_temporary
 
 LOCK = ".lock"
 """A file in the folder while a run is written; left behind by a killed process, it locks nothing."""
@@ -24,9 +24,22 @@ def locked(folder: Path) -> Iterator[None]:
         _sign(handle, path)
         yield
     finally:
-        with suppress(OSError):
-            path.unlink()
+        _remove(path, handle)
         os.close(handle)
+
+
+def _remove(path: Path, handle: int) -> None:
+    """Delete the lock, unless the folder was moved away and another one has its name now."""
+    with suppress(OSError):
+        if os.path.samestat(path.stat(), os.fstat(handle)):
+            path.unlink()
+
+
+def is_taken(folder: Path) -> bool:
+    """Whether there is anything at this place but what a process that was killed before it began leaves behind."""
+    if not folder.is_dir():
+        return folder.exists()
+    return any(path.name != LOCK and not is_temporary(path.name) for path in folder.iterdir())
 
 
 def _sign(handle: int, path: Path) -> None:

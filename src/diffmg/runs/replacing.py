@@ -2,19 +2,20 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain, count
 from pathlib import Path
 
 from diffmg.core import DiffmgError
-from diffmg.core.files import cannot_write
+from diffmg.core.errors import WriteError
+from diffmg.core.files import cannot_write, sync
 from diffmg.core.run import RUN
-from diffmg.runs.lock import LOCK, locked
+from diffmg.runs.lock import LOCK, is_taken, locked
 
 
 def check_replaceable(path: Path) -> None:
     """Raise unless `path` is free or a run folder: nothing else is ever deleted."""
-    if _is_taken(path) and not (path / RUN).is_file():
+    if is_taken(path) and not (path / RUN).is_file():
         raise DiffmgError(
             f"only a run folder, which has a {RUN}, is written over, but got {str(path)!r}, which has none; "
             "choose another folder"
@@ -29,31 +30,37 @@ def replacing(path: Path, tell: Callable[[str], object] = lambda _: None) -> Ite
     so it stays, and so does the old one beside it: `tell` says where.
     """
     check_replaceable(path)
-    if not _is_taken(path):
+    if not is_taken(path):
         yield
         return
-    aside = _set_aside(path)
+    with locked(path):
+        aside = _moved(path, _free_name(path))
+    with suppress(OSError):
+        (aside / LOCK).unlink()
     try:
         yield
     except KeyboardInterrupt:
         tell(f"the earlier run is kept in {aside}")
         raise
     except BaseException:
+        if _is_written(path):
+            tell(f"the earlier run is kept in {aside}")
+            raise
         shutil.rmtree(path, ignore_errors=True)
         _moved(aside, path)
         raise
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _is_taken(path: Path) -> bool:
-    return path.exists() and (not path.is_dir() or any(path.iterdir()))
-
-
-def _set_aside(path: Path) -> Path:
-    with locked(path):
-        aside = _moved(path, _free_name(path))
-        (aside / LOCK).unlink(missing_ok=True)
-    return aside
+def _is_written(path: Path) -> bool:
+    """Whether another process writes a run there."""
+    try:
+        with nullcontext() if not path.exists() else locked(path):
+            return False
+    except WriteError:
+        return False
+    except DiffmgError:
+        return True
 
 
 def _free_name(path: Path) -> Path:
@@ -65,6 +72,8 @@ def _free_name(path: Path) -> Path:
 
 def _moved(path: Path, to: Path) -> Path:
     try:
-        return path.rename(to)
+        moved = path.rename(to)
+        sync(to.parent)
+        return moved
     except OSError as error:
         raise cannot_write(path, error) from error

@@ -18,7 +18,7 @@ Top = tuple[Ints, NDArray[np.float32]]
 Scorer = Callable[[Tensor, slice], Tensor]
 """Scores of a range of items for some users, (users, items), in memory of their own."""
 
-HOST_CELLS, CARD_CELLS = 2**22, 2**26
+HOST_CELLS, CARD_CELLS = 3 * 2**19, 2**26
 """Scores that are held at a time on the host and on a GPU."""
 LEAST_USERS = 128
 """Users of a block, so that a product of matrices is worth its start; items come in blocks where there are many."""

@@ -17,7 +17,7 @@ from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, free_names
 from diffmg.tasks.top_items import Ints, Scorer, Top, TopItems
 
-STREAMED = 2048
+STREAMED = 1024
 """Users whose answers are held at a time."""
 
 
