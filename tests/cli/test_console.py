@@ -91,3 +91,10 @@ def test_data_go_to_a_terminal_cleaned_and_to_a_pipe_as_they_are() -> None:
     with mock.patch("sys.stdout", pipe):
         emit(text)
     assert pipe.buffer.getvalue() == text.encode()
+
+
+@pytest.mark.parametrize("command", [("datasets",), ("fit",), ("show",)])
+def test_no_message_has_the_password_of_an_address(command: tuple[str, ...]) -> None:
+    answer = diffmg(*command, "postgresql://user:hush-7@127.0.0.1:1/x")
+    assert answer.code != 0
+    assert "hush-7" not in answer.out + answer.err

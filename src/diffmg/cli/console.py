@@ -1,5 +1,6 @@
 """Printing for people: text from data is shown as it is, without markup, and controls no terminal."""
 
+import re
 import sys
 from typing import Any
 
@@ -24,9 +25,13 @@ console = SafeConsole()
 errors = SafeConsole(stderr=True)
 
 
+PASSWORD = re.compile(r"(?<=://)([^\s:/@?'\"]*):[^\s@'\"]*(?=@)")
+"""The password of an address, after its user."""
+
+
 def say(text: str, where: Console = console) -> None:
-    """Print text verbatim: no markup, and no line breaks inside a path."""
-    where.print(clean(text), markup=False, highlight=False, soft_wrap=True)
+    """Print text verbatim: no markup, no line breaks inside a path; but an address is shown without its password."""
+    where.print(clean(PASSWORD.sub(r"\1:***", text)), markup=False, highlight=False, soft_wrap=True)
 
 
 def emit(text: str) -> None:
