@@ -112,6 +112,17 @@ def test_a_full_disk_is_no_weakness_of_a_rival(tmp_path: Path, monkeypatch: pyte
     assert "No space left on device" in answer.err.splitlines()[-1]
 
 
+def test_a_place_that_may_not_be_looked_at_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_dir", forbidden)
+    with pytest.raises(WriteError, match="Permission denied"):
+        RunFolder.check_free(tmp_path / "run")
+    with pytest.raises(DiffmgError, match="must be readable, but got .*Permission denied"):
+        RunFolder.has_leftovers(tmp_path / "run")
+
+
 def test_a_checkpoint_is_never_newer_than_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, synced, real = RunFolder.create(tmp_path / "run"), list[str](), os.fsync
 

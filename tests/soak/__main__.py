@@ -14,9 +14,10 @@ import typer
 
 from fuzz.telling import PAGE, filled
 from soak import endurance
+from soak.access import read_only, two_writers
 from soak.disk import can_mount, disk_full
 from soak.power import power_lost
-from soak.signals import interrupted, interrupted_twice, killed, read_only, two_writers
+from soak.signals import interrupted, interrupted_twice, killed
 from soak.telling import flat_table, recommend_table, rows_of, soak_table
 from soak.trial import Ground, Happened, Trial, trials
 

@@ -11,10 +11,11 @@ import pytest
 
 from fuzz.telling import PAGE
 from soak.__main__ import RESULTS, rendered
+from soak.access import read_only, two_writers
 from soak.disk import can_mount, disk_full
 from soak.endurance import is_flat, many_fits, recommending
 from soak.power import Synced, power_lost, rebuild
-from soak.signals import interrupted, interrupted_twice, killed, read_only, two_writers
+from soak.signals import interrupted, interrupted_twice, killed
 from soak.telling import rows_of
 from soak.trial import Ground, Happened, Trial, trials
 from soak.work import SETTINGS, Work

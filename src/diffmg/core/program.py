@@ -8,6 +8,9 @@ from typing import NamedTuple
 from diffmg.core.metagraph import EMPTY, MetaGraph
 from diffmg.core.schema import Relation
 
+KEPT = 1024
+"""Programs that are kept, about 20 kB each."""
+
 
 class Cell(NamedTuple):
     """The rows of one node type in one state."""
@@ -65,7 +68,7 @@ class Program:
         return sum(len(step.products) for step in self.steps)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=KEPT)
 def compile_program(metagraph: MetaGraph, *, every_state: bool = False) -> Program:
     """Walk back from (K, target type) and keep the cells it needs; programs are cached by meta graph.
 

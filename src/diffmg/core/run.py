@@ -220,7 +220,11 @@ class Run(Pictured):
 
 def read_run(folder: Path) -> Run:
     """Read the run of a run folder."""
-    if not folder.is_dir():
+    try:
+        exists = folder.is_dir()
+    except OSError as error:
+        raise DiffmgError(f"a run folder must be readable, but got {str(folder)!r}: {error.strerror}") from error
+    if not exists:
         raise DiffmgError(f"a run folder must exist, but got {str(folder)!r}")
     path = folder / RUN
     return Run.from_dict(read_json(path, "the run.json of a run folder"), f"the run file {str(path)!r}")

@@ -84,7 +84,7 @@ class RunFolder:
     @staticmethod
     def has_leftovers(path: Path) -> bool:
         """Whether the run of a folder is done, but was stopped before its checkpoints were deleted."""
-        return (path / CHECKPOINTS).exists() and read_run(path).status == "done"
+        return read_run(path).status == "done" and (path / CHECKPOINTS).exists()
 
     def begin(self, run: Run) -> None:
         """Write the run that begins; what a stopped run left stays until more is known."""

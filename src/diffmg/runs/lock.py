@@ -37,9 +37,12 @@ def _remove(path: Path, handle: int) -> None:
 
 def is_taken(folder: Path) -> bool:
     """Whether there is anything at this place but what a process that was killed before it began leaves behind."""
-    if not folder.is_dir():
-        return folder.exists()
-    return any(path.name != LOCK and not is_temporary(path.name) for path in folder.iterdir())
+    try:
+        if not folder.is_dir():
+            return folder.exists()
+        return any(path.name != LOCK and not is_temporary(path.name) for path in folder.iterdir())
+    except OSError as error:
+        raise cannot_write(folder, error) from error
 
 
 def _sign(handle: int, path: Path) -> None:
