@@ -119,7 +119,7 @@ def test_a_place_that_may_not_be_looked_at_is_refused(tmp_path: Path, monkeypatc
     monkeypatch.setattr(Path, "is_dir", forbidden)
     with pytest.raises(WriteError, match="Permission denied"):
         RunFolder.check_free(tmp_path / "run")
-    with pytest.raises(DiffmgError, match="must be readable, but got .*Permission denied"):
+    with pytest.raises(DiffmgError, match=r"must be readable, but got .*Permission denied"):
         RunFolder.has_leftovers(tmp_path / "run")
 
 
