@@ -76,7 +76,7 @@ def fits(
 
 @app.command()
 def recommend(users: int = 50_000, items: int = 20_000, keep: Keep = False) -> None:
-    """Recommend to many from the command line; exits with 1 unless memory stays within 10 % of its base."""
+    """Recommend to many, from made vectors to a file; exits with 1 unless memory stays within 10 % of its base."""
     found = endurance.recommending(users, items)
     told = {"command": f"python -m soak recommend --users {users} --items {items}", **found}
     _tell("recommend", told, None, keep=keep)
