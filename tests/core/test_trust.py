@@ -107,3 +107,8 @@ def test_files_inside_are_fine(name: str, tmp_path: Path) -> None:
 )
 def test_secrets_are_known_by_their_names(name: str, secret: bool) -> None:
     assert is_secret(name) is secret
+
+
+def test_a_name_with_a_zero_character_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DiffmgError, match="has no zero character"):
+        check_inside("a\0b.csv", tmp_path)

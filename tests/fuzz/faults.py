@@ -259,7 +259,9 @@ MUTANTS = (
     Mutant("probabilities stand under other classes", f"{MODEL}:Model.stream", _streamed(_heads_turned), TABLES),
     Mutant("an answer is lost", f"{MODEL}:Model.stream", _streamed(_row_lost), TABLES),
     Mutant("scores are no numbers", "diffmg.runs.runner:scores_on", _after(_nan_scores), TABLES),
-    Mutant("a file has other line ends than the print", "diffmg.tasks.answer_files:write_answers", _other_ends, TABLES),
+    Mutant(
+        "the file has other line ends than the print", "diffmg.tasks.answer_files:write_answers", _other_ends, TABLES
+    ),
     Mutant("a temporary file stays", "diffmg.core.files:write_atomically", _left_behind, TABLES),
     Mutant("a refused fit leaves a folder", "diffmg.runs.folder:RunFolder.check_free", _folder_first, TABLES),
     Mutant("data are not compared with those of the fit", f"{MODEL}:differences", _instead([]), ("reuse",)),

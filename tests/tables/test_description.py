@@ -58,6 +58,7 @@ def test_the_task_may_be_left_out():
 
 
 names = st.text(max_size=8)
+files = names.filter(lambda name: name != ".." and not {"/", "\0"} & {*name})
 one_or_more = st.lists(names, min_size=1, max_size=3).map(tuple)
 
 
@@ -68,13 +69,13 @@ def descriptions(draw: st.DrawFn) -> Description:
     end = st.builds(lambda t, columns: (t, *columns), st.sampled_from(types), one_or_more)
     node = st.builds(
         NodeTable,
-        st.one_of(st.none(), names),
+        st.one_of(st.none(), files),
         st.lists(names, max_size=2).map(tuple),
         st.one_of(st.none(), st.lists(names, max_size=2).map(tuple)),
         st.sampled_from(["by_type", "dense", "sparse"]),
     )
     relation = st.builds(
-        RelationTable, names, end, end, st.one_of(st.none(), names), st.booleans(), st.one_of(st.none(), names)
+        RelationTable, files, end, end, st.one_of(st.none(), names), st.booleans(), st.one_of(st.none(), names)
     )
     relations = draw(st.dictionaries(names, relation, min_size=1, max_size=3))
     task = st.builds(
@@ -89,7 +90,7 @@ def descriptions(draw: st.DrawFn) -> Description:
         {t: draw(node) for t in types},
         relations,
         draw(st.one_of(st.none(), task)),
-        draw(st.one_of(st.none(), names.filter(bool))),
+        draw(st.one_of(st.none(), files.filter(bool))),
         draw(st.sampled_from(["error", "drop"])),
         as_of=draw(st.dictionaries(names, names, max_size=2)),
     )

@@ -63,6 +63,8 @@ def allow_outside(allowed: bool = True) -> None:
 
 def check_inside(name: str, folder: Path) -> None:
     """Raise if a file that a description names is outside of the description's folder."""
+    if "\0" in name:
+        raise DiffmgError(f"the name of a file has no zero character, but got {name!r}")
     place, root = (folder / name).resolve(), folder.resolve()
     if not _outside[0] and not place.is_relative_to(root):
         raise DiffmgError(
