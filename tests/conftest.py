@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,8 @@ from diffmg.tasks import NodeRegression
 from diffmg.tasks.problem import Problem
 
 os.environ.pop("COLUMNS", None)  # or consoles keep the width that the test runner has when they are made
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background: tests of Ctrl-C need it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # the tensors are tiny: threads cost more than they save
 
 settings.register_profile("default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
