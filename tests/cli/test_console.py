@@ -93,8 +93,9 @@ def test_data_go_to_a_terminal_cleaned_and_to_a_pipe_as_they_are() -> None:
     assert pipe.buffer.getvalue() == text.encode()
 
 
-@pytest.mark.parametrize("command", [("datasets",), ("fit",), ("show",)])
-def test_no_message_has_the_password_of_an_address(command: tuple[str, ...]) -> None:
-    answer = diffmg(*command, "postgresql://user:hush-7@127.0.0.1:1/x")
+@pytest.mark.parametrize("command", ["datasets", "fit", "show"])
+@pytest.mark.parametrize("address", ["postgresql://user:hush-7@127.0.0.1:1/x", "postgresql://u@h/x?sslpassword=hush-7"])
+def test_no_message_has_the_password_of_an_address(command: str, address: str) -> None:
+    answer = diffmg(command, address)
     assert answer.code != 0
     assert "hush-7" not in answer.out + answer.err

@@ -1,6 +1,5 @@
 """Printing for people: text from data is shown as it is, without markup, and controls no terminal."""
 
-import re
 import sys
 from typing import Any
 
@@ -8,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from diffmg.core.text import clean
+from diffmg.core.trust import without_secrets
 
 
 class SafeConsole(Console):
@@ -25,13 +25,9 @@ console = SafeConsole()
 errors = SafeConsole(stderr=True)
 
 
-PASSWORD = re.compile(r"(?<=://)([^\s:/@?'\"]*):[^\s@'\"]*(?=@)")
-"""The password of an address, after its user."""
-
-
 def say(text: str, where: Console = console) -> None:
     """Print text verbatim: no markup, no line breaks inside a path; but an address is shown without its password."""
-    where.print(clean(PASSWORD.sub(r"\1:***", text)), markup=False, highlight=False, soft_wrap=True)
+    where.print(clean(without_secrets(text)), markup=False, highlight=False, soft_wrap=True)
 
 
 def emit(text: str) -> None:

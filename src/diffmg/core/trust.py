@@ -12,6 +12,9 @@ from urllib.parse import parse_qsl, unquote
 
 from diffmg.core.errors import DiffmgError
 
+PASSWORD = re.compile(r"(?<=://)([^\s:/@?'\"]*):[^\s@'\"]*(?=@)")
+"""After the user of an address, anywhere in a text."""
+SETTING = re.compile(r"(?<=[?&])([^\s=&'\"]+)=[^\s&'\"]*")
 SECRETS = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
 """Names of settings of an address that hold a secret, or say where one is."""
 _named_by_files: set[str] = set()
@@ -71,6 +74,12 @@ def check_inside(name: str, folder: Path) -> None:
             f"a description names files inside its own folder {str(root)!r}, but got {name!r}; move it there, or allow "
             "it: diffmg --allow-outside ..."
         )
+
+
+def without_secrets(text: str) -> str:
+    """A text in which the passwords of addresses, and settings of theirs that hold a secret, are starred out."""
+    text = PASSWORD.sub(r"\1:***", text)
+    return SETTING.sub(lambda found: f"{found[1]}=***" if is_secret(found[1]) else found[0], text)
 
 
 def is_secret(name: str) -> bool:
