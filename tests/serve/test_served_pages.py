@@ -69,6 +69,13 @@ def test_pages_ask_for_nothing_from_elsewhere(path: str, serve: Serve) -> None:
     assert "@import" not in text
 
 
+@pytest.mark.parametrize("path", ["/", "/docs", "/models/shop"])
+def test_boxes_that_are_reached_by_keyboard_have_a_name(path: str, serve: Serve) -> None:
+    boxes = re.findall(r"<div[^>]*tabindex[^>]*>", serve("authors", "shop").get(path).text)
+    assert boxes
+    assert all(re.search(r'aria-label="[^"]+"', box) for box in boxes)
+
+
 def test_the_page_of_endpoints_names_every_one(serve: Serve) -> None:
     client = serve("authors")
     described = client.get("/openapi.json").json()
