@@ -101,6 +101,11 @@ def test_the_table_has_every_run_and_why_a_folder_is_none(client: TestClient) ->
     assert "b" not in seen.tags
 
 
+def test_the_button_comes_after_what_is_ticked(client: TestClient) -> None:
+    (form,) = re.findall(r"<form.*?</form>", client.get("/", headers=HTML).text, re.DOTALL)
+    assert form.rindex('type="checkbox"') < form.index("<button")
+
+
 def test_the_list_for_programs_says_the_same(client: TestClient) -> None:
     found = {one["name"]: one for one in client.get("/runs").json()["runs"]}
     assert (found["plain"]["method"], found["plain"]["status"], found["plain"]["metric"]) == ("gcn", "done", "macro_f1")
