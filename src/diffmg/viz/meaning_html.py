@@ -16,8 +16,8 @@ MOST_UNUSED = 100
 BROADEST = 1100
 """Pictures wider than this are printed as the tree: scaled to a page, they could not be read."""
 STYLE = """
-.diffmg-meaning { container-type: inline-size; overflow-wrap: anywhere; } .diffmg-narrow { display: none; }
-.diffmg-picture { overflow-x: auto; direction: rtl; }
+.diffmg-meaning { container-type: inline-size; contain-intrinsic-inline-size: 640px; overflow-wrap: anywhere; }
+.diffmg-narrow { display: none; } .diffmg-picture { overflow-x: auto; direction: rtl; }
 .diffmg-picture svg { display: block; max-width: none; height: auto; direction: ltr; margin-right: auto; }
 @container (max-width: 540px) { .diffmg-wide { display: none; } .diffmg-narrow { display: block; } }
 @media print {

@@ -53,9 +53,11 @@ def _rule(tower: int, nth: int) -> str:
 def _drawn(tip: Tip, width: float, height: float) -> str:
     lines = fitted(tip.words, min(WIDEST, width) - 2 * PAD, LABEL, LINES)
     area = tip_rect(tip.rect, lines, width, height)
-    rows = "".join(f'<tspan x="{area.x + PAD:.0f}" dy="{ROW:g}">{escape(line)}</tspan>' for line in lines)
     place = f'x="{area.x:.0f}" y="{area.y:.0f}" width="{area.width:.0f}" height="{area.height:.0f}"'
-    return f'<g><rect {place}/><text y="{area.y + 3:.0f}" font-size="{LABEL:g}">{rows}</text></g>'
+    x, y = f"{area.x + PAD:.0f}", area.y + 3 + ROW
+    first, *more = map(escape, lines)
+    rows = first + "".join(f'<tspan x="{x}" dy="{ROW:g}">{line}</tspan>' for line in more)
+    return f'<g><rect {place}/><text x="{x}" y="{y:.0f}" font-size="{LABEL:g}">{rows}</text></g>'
 
 
 def tip_rect(rect: Rect, lines: Sequence[str], width: float, height: float) -> Rect:
