@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 from diffmg.core.text import printable
 from diffmg.viz.layers import LABEL, NAME, ROW
 from diffmg.viz.meaning import Meaning, Tower
-from diffmg.viz.measure import fitted, text_width
+from diffmg.viz.measure import fitted, in_a_line, text_width
 from diffmg.viz.outline import Row, rows_of
 from diffmg.viz.placed import Rect
 from diffmg.viz.svg_parts import attributes, document, text
@@ -53,7 +53,7 @@ def place_rows(tower: Tower, y: float = 0.0) -> list[PlacedRow]:
     placed = []
     for row in rows_of(tower):
         x = EDGE + min(INDENT * len(row.path), WIDTH / 2)
-        name = fitted(name_words(row.path[0].source if row.path else tower.target), (WIDTH - x - 26) / 1.08, NAME, 1)[0]
+        name = in_a_line(name_words(row.path[0].source if row.path else tower.target), (WIDTH - x - 26) / 1.08, NAME)
         lines = fitted(_label(row), WIDTH - x - EDGE - 16, LABEL, 3)
         chip = Rect(x, y, min(1.08 * text_width(name, NAME) + 20, WIDTH - x - EDGE), CHIP)
         label = Rect(x, y + CHIP, WIDTH - x - EDGE, ROW * len(lines) + 6)
