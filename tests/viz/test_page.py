@@ -82,6 +82,17 @@ def test_the_page_needs_no_other_file_no_network_and_no_script(task: str, folder
     assert any(value.startswith("default-src 'none'") for value in seen.values("content"))
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_what_is_reached_by_keyboard_and_every_column_has_a_name(task: str, folder: Path) -> None:
+    text = page(run_of(task), folder)
+    boxes = re.findall(r"<div[^>]*tabindex[^>]*>", text)
+    assert boxes
+    assert all(re.search(r'role="group" aria-label="[^"]+"', box) for box in boxes)
+    heads = re.findall(r"<th[^>]*>(.*?)</th>", text)
+    assert heads
+    assert all(heads)
+
+
 def test_the_five_questions_are_answered(folder: Path) -> None:
     words = Page(page(RUN, folder)).words
     assert "Predicts the class of author: macro F1 0.625 ± 0.098 on 20 author nodes" in words
@@ -278,6 +289,14 @@ def test_no_text_is_smaller_than_eleven_pixels() -> None:
     sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", style())]
     assert sizes
     assert min(sizes) >= 11
+
+
+def test_pictures_fit_the_paper() -> None:
+    printed = style().partition("@media print")[2]
+    assert re.search(r"\.picture svg \{[^}]*max-width: 100%;[^}]*height: auto;", printed)
+    whole = [rule for rule in printed.split("}") if "break-inside: avoid" in rule]
+    assert {"tr", "pre", ".dots", ".plot", ".picture svg"} <= set(re.findall(r"^  ([^{},]+?)(?:,| {)$", whole[0], re.M))
+    assert not any(re.search(r"\bsection\b", rule) for rule in whole)
 
 
 def test_the_report_of_a_real_run_is_written_by_the_run_and_can_be_written_anew(tmp_path: Path) -> None:
