@@ -11,7 +11,7 @@ from diffmg.viz.meaning import meaning_of
 from diffmg.viz.meaning_html import meaning_html
 from diffmg.viz.report.html import Html, Section, folded, paragraph, scrolled, table, text
 from diffmg.viz.report.rows import Row, bar_rows
-from diffmg.viz.report.words import SURE, count, metric_name
+from diffmg.viz.report.words import SURE, count, metric_name, with_error
 from diffmg.viz.words import path_types, path_words
 
 
@@ -72,7 +72,7 @@ def _importances(run: Run) -> str:
         Row(
             path_label(i.target, i.path),
             i.drop,
-            f"{shown(i.drop)} ± {shown(SURE * i.std)}",
+            with_error(i.drop, i.std),
             i.drop - SURE * i.std,
             i.drop + SURE * i.std,
             f"for {i.target}" if len(run.metagraphs) > 1 else "",
