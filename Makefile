@@ -39,8 +39,8 @@ soak: $(VENV)/ready
 
 lowest:
 	$(PYTHON) -m venv .venv-lowest
-	.venv-lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[dev]'
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n auto -m 'not slow' tests/core tests/graph tests/tables tests/tasks
+	.venv-lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[test]'
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n auto
 
 lock: $(VENV)/docs-ready
 	$(RUN)/python -m tools.dependencies lock
