@@ -189,13 +189,15 @@ def tables(
     ids: Annotated[str, typer.Option("--ids", help="What ids are: numbers or text.")] = "numbers",
 ) -> None:
     """Time reading a network from own tables, Parquet files of random edges."""
-    from benchmarks.files import write_result
+    from benchmarks.measure import machine
     from benchmarks.tables import TablesOptions, measure_tables
+    from diffmg.engine.device import resolve_device
 
     options = TablesOptions(_whole(edges), ids)  # type: ignore[arg-type]  # checked by the options
-    found = measure_tables(options, _command("tables", **vars(options)))
-    if out is not None:
-        write_result(out, found)
+    about = machine(resolve_device("cpu"))
+    found = measure_tables(options)
+    what = "random edges of users and items, from Parquet files to a network"
+    _write(out, what, _command("tables", **vars(options)), about, found)
     say(f"{options.edges:,} edges: {found['seconds']} s, peak {found['peak_gb']} GB")
 
 
@@ -208,12 +210,14 @@ def dated(
 ) -> None:
     """Time making a network of dated rows, with windows into predictions, from Parquet files."""
     from benchmarks.dated_rows import DatedOptions, measure_dated
-    from benchmarks.files import write_result
+    from benchmarks.measure import machine
+    from diffmg.engine.device import resolve_device
 
     options = DatedOptions(_whole(rows), _whole(entities), _whole(predictions))
-    found = measure_dated(options, _command("dated", **vars(options)))
-    if out is not None:
-        write_result(out, found)
+    about = machine(resolve_device("cpu"))
+    found = measure_dated(options)
+    what = "dated rows and predictions with windows into them, from Parquet files to a network"
+    _write(out, what, _command("dated", **vars(options)), about, found)
     say(f"{options.rows:,} rows, {options.predictions:,} predictions: {found['seconds']} s, peak {found['peak_gb']} GB")
 
 

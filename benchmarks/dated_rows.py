@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from benchmarks.tables import read
+from benchmarks.tables import measure_reading
 from diffmg.core.options import check_rules, check_types
-from diffmg.runs.provenance import versions
 from diffmg.tables import Description, write_description
 from diffmg.tables.description import NodeTable, RelationTable
 from diffmg.tables.windows import Moments, WindowTable
@@ -40,22 +35,9 @@ class DatedOptions:
         check_rules(self, {f"{name} >= 10": size >= 10 for name, size in sizes.items()})
 
 
-def measure_dated(options: DatedOptions, command: str) -> dict[str, Any]:
-    """Write the tables, read them in a separate process, and report time and memory."""
-    load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as folder:
-        path = write_dated(Path(folder), options)
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-            found = pool.submit(read, path).result()
-    return {
-        "what": f"{options.rows} dated rows and {options.predictions} predictions from Parquet to a network, "
-        f"windows of the last {', '.join(map(str, WINDOWS))}",
-        "command": command,
-        "versions": versions(),
-        "cores": os.cpu_count(),
-        "load_before": round(load, 2),
-        **found,
-    }
+def measure_dated(options: DatedOptions) -> dict[str, Any]:
+    """Seconds and memory of reading a network of dated rows and predictions."""
+    return measure_reading(lambda folder: write_dated(folder, options))
 
 
 def write_dated(folder: Path, options: DatedOptions) -> Path:

@@ -19,18 +19,23 @@ def load(name: str) -> dict[str, Any]:
     return read_result(SPEED / f"{name}.json")
 
 
+def computer(found: dict[str, Any]) -> str:
+    """The GPU, or the threads of a CPU, that did it."""
+    machine = found["machine"]
+    return str(machine["gpu"] or f"{machine['threads']} threads of {machine['cpu']}")
+
+
 def origin(found: dict[str, Any]) -> str:
     """Where a table comes from: command, machine, versions."""
-    machine, versions = found["machine"], found["versions"]
-    where = machine["gpu"] or f"{machine['threads']} threads of {machine['cpu']}"
+    versions = found["versions"]
     command = found["command"].replace("diffmg bench", "python -m benchmarks", 1)  # its name in older files
-    return f"\n`{command}`; {where}; torch {versions['torch']}, Python {versions['python']}."
+    return f"\n`{command}`; {computer(found)}; torch {versions['torch']}, Python {versions['python']}."
 
 
-def table(heads: list[str], rows: list[list[str]], found: dict[str, Any]) -> str:
-    """A Markdown table with text in the first column and numbers in the others."""
+def table(heads: list[str], rows: list[list[str]], *found: dict[str, Any]) -> str:
+    """A Markdown table with text in the first column and numbers in the others, and the origins of its figures."""
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), origin(found)])
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), *map(origin, found)])
 
 
 def spread(program: dict[str, float]) -> str:
@@ -128,6 +133,32 @@ def unchanged(name: str) -> str:
     return table(["data", *variants], rows, found)
 
 
+def reading() -> str:
+    """Networks made of large tables."""
+    files = [load(f"{name}_cpu") for name in ("tables", "dated")]
+    rows = []
+    for found in files:
+        results = found["results"]
+        sizes = [f"{sum(results[kind].values()):,}" for kind in ("nodes", "edges")]
+        rows.append([found["what"], *sizes, f"{results['seconds']:.0f}", f"{results['peak_gb']:.1f}"])
+    return table(["what", "nodes", "edges", "seconds", "memory (GB)"], rows, *files)
+
+
+def recommending() -> str:
+    """The best items of every user, on a CPU and on a GPU."""
+    files = [load(f"recommend_{where}") for where in ("cpu", "h200")]
+    rows = []
+    for found in files:
+        results = found["results"]
+        cells = [
+            f"{results['seconds']:.0f}",
+            f"{results['users_per_second']:,.0f}",
+            f"{results['peak_bytes'] / 1e9:.2f}",
+        ]
+        rows.append([computer(found), *cells])
+    return table(["computer", "seconds", "users a second", "memory beside the vectors (GB)"], rows, *files)
+
+
 TABLES = {
     "whole_gpu": whole_gpu,
     "ratios_cpu": lambda: ratios("engine_cpu"),
@@ -140,4 +171,6 @@ TABLES = {
     "product_gpu": product,
     "unchanged_gpu": lambda: unchanged("scores_h200"),
     "unchanged_cpu": lambda: unchanged("scores_cpu"),
+    "reading_cpu": reading,
+    "recommending": recommending,
 }

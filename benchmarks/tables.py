@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import resource
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from diffmg.core.options import check_rules, check_types
-from diffmg.engine.device import describe_device
-from diffmg.runs.provenance import versions
 from diffmg.tables import Description, read_graph, write_description
 from diffmg.tables.description import NodeTable, RelationTable
 
@@ -39,21 +37,17 @@ class TablesOptions:
         check_rules(self, {"edges >= 1": self.edges >= 1})
 
 
-def measure_tables(options: TablesOptions, command: str) -> dict[str, Any]:
-    """Write the tables, read them in a separate process, and report time and memory."""
-    load = os.getloadavg()[0]
+def measure_tables(options: TablesOptions) -> dict[str, Any]:
+    """Seconds and memory of reading a network of random edges."""
+    return measure_reading(lambda folder: write_tables(folder, options))
+
+
+def measure_reading(write: Callable[[Path], Path]) -> dict[str, Any]:
+    """Write tables, read their description in a separate process, and report time and memory."""
     with tempfile.TemporaryDirectory() as folder:
-        path = write_tables(Path(folder), options)
+        path = write(Path(folder))
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-            found = pool.submit(read, path).result()
-    return {
-        "what": f"{options.edges} edges from Parquet to a network, ids are {options.ids}",
-        "command": command,
-        "versions": versions(),
-        "cores": os.cpu_count(),
-        "load_before": round(load, 2),
-        **found,
-    }
+            return pool.submit(read, path).result()
 
 
 def write_tables(folder: Path, options: TablesOptions) -> Path:
@@ -84,7 +78,6 @@ def read(path: Path) -> dict[str, Any]:
         "peak_gb_before": round(before, 3),
         "nodes": dict(graph.num_nodes),
         "edges": {str(relation): matrix.nnz for relation, matrix in graph.adjacency.items()},
-        "device": describe_device(graph.device),
     }
 
 

@@ -154,7 +154,7 @@ def test_one_id_and_no_ids_have_one_row_and_none(fitted: MetaGraphClassifier) ->
 
 @pytest.mark.parametrize("ids", [["nobody"], [author(1), "nobody"], [3]], ids=str)
 def test_an_unknown_id_is_named(ids: list[Any], fitted: MetaGraphClassifier) -> None:
-    message = rf"every id must be of a 'author' node of the network, but got \['?{ids[-1]}'?\] \(1 unknown\); ids look"
+    message = rf"must be one of the 'author' nodes of the network, but got \['?{ids[-1]}'?\] \(1 unknown\); ids look"
     with pytest.raises(DiffmgError, match=message):
         fitted.predict(ids)
 

@@ -175,7 +175,7 @@ def test_kinds_clones_and_states() -> None:
 @pytest.mark.parametrize(
     ("ids", "labels", "words"),
     [
-        (["nobody"], ["field 0"], "every id must be of a 'author' node"),
+        (["nobody"], ["field 0"], "every id must be one of the 'author' nodes"),
         (IDS[:5], FIELDS[:4], "one label for each id, 5 in all, but got 4"),
         (np.repeat(IDS[:6], 2), np.repeat(FIELDS[:6], 2), "every id must be given once, but got 6 twice"),
         (np.zeros((4, 2), int), FIELDS[:4], r"X must be ids of nodes, one column, but got shape \(4, 2\)"),

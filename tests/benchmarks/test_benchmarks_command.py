@@ -268,13 +268,13 @@ def test_scores_say_what_is_wrong(bench: Bench, arguments: list[str], code: int,
 
 def test_reading_own_tables_is_measured(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     took = {"seconds": 1.25, "peak_gb": 0.5}
-    monkeypatch.setattr(tables, "measure_tables", lambda options, command: vars(options) | {"command": command} | took)
+    monkeypatch.setattr(tables, "measure_tables", lambda options: vars(options) | took)
     file = tmp_path / "tables.json"
     answer = bench("tables", "--edges", "1e3", "--ids", "text", "--out", file)
     assert answer.code == 0, answer.err
     found = written(file)
     assert found["command"] == "python -m benchmarks tables --edges 1000 --ids text"
-    assert (found["edges"], found["ids"]) == (1000, "text")
+    assert (found["results"]["edges"], found["results"]["ids"]) == (1000, "text")
     assert answer.out == "1,000 edges: 1.25 s, peak 0.5 GB\n"
 
 

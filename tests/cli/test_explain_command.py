@@ -77,7 +77,7 @@ def test_a_rival_refuses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("node", ["9999", "abc"])
 def test_unknown_ids(node: str, classified: Path) -> None:
-    assert "every id must be of a 'author' node" in refused("explain", classified, "--id", node)
+    assert "every id must be one of the 'author' nodes" in refused("explain", classified, "--id", node)
 
 
 def test_names_with_markup_and_control_characters_are_shown_as_they_are() -> None:

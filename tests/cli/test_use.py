@@ -106,7 +106,7 @@ def test_predict_writes_all_labels_of_a_node(
 
 @pytest.mark.parametrize("node", ["9999", "-1", "abc", "1.5", "99999999999999999999999"])
 def test_predict_names_an_unknown_node(node: str, classified: Path) -> None:
-    assert "every id must be of a 'author' node of the network, but got" in refused("predict", classified, "--id", node)
+    assert "every id must be one of the 'author' nodes of the network" in refused("predict", classified, "--id", node)
 
 
 def test_the_name_of_a_file_is_shown_as_it_is(classified: Path, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_recommend_leaves_out_seen_items_unless_told_otherwise(recommended: Path
     ("arguments", "words"),
     [
         (["-k", "0"], "`k >= 1` must hold, but got k=0"),
-        (["--id", "9999"], "every id must be of a 'user' node of the network, but got [9999]"),
+        (["--id", "9999"], "every id must be one of the 'user' nodes of the network, but got [9999]"),
     ],
     ids=str,
 )

@@ -76,7 +76,7 @@ def test_only_allowed_items_are_recommended(recommended: Path, tmp_path: Path) -
     assert [int(row[2]) for row in found] == [item for items in wanted for item in items]
     items, _ = model.recommend([0], 9, exclude_seen=False, items=allowed)
     assert items.tolist() == [wanted[0]]
-    assert "every id must be of a 'item' node" in refused("recommend", recommended, "--items", "99999")
+    assert "every id must be one of the 'item' nodes" in refused("recommend", recommended, "--items", "99999")
 
 
 def test_recommendations_are_written_block_by_block_alike(

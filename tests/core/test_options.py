@@ -48,6 +48,7 @@ def test_values_of_their_type_pass(good: dict[str, Any]) -> None:
         ({"limit": "no"}, "`limit` must be a whole number or nothing, but got limit='no'"),
         ({"steps": 1.5}, "`steps` must be a whole number, but got steps=1.5"),
         ({"steps": 0}, "`steps >= 1` must hold, but got steps=0"),
+        ({"steps": 1_000_001}, "`steps <= 1000000` must hold, but got steps=1000001"),
         ({"most": 0}, "`most >= 1` must hold, but got most=0"),
         ({"most": "x"}, "`most` must be a whole number or nothing, but got most='x'"),
         ({"speed": 0}, "`speed > 0` must hold, but got speed=0"),

@@ -160,8 +160,9 @@ def test_a_run_with_a_wrong_field_is_bad_input_and_no_fault(change: dict[str, An
 
 def test_the_history_leaves_out_a_line_that_was_cut_off(tmp_path: Path) -> None:
     assert read_history(tmp_path) == []
-    (tmp_path / "history.jsonl").write_text('{"phase": "a", "epoch": 1}\n{"phase": "a", "ep')
-    assert read_history(tmp_path) == [{"phase": "a", "epoch": 1}]
+    whole = {"phase": "a", "epoch": 1, "train_loss": 0.5, "val_loss": None, "val_score": 1}
+    (tmp_path / "history.jsonl").write_text(json.dumps(whole) + '\n{"phase": "a", "ep')
+    assert read_history(tmp_path) == [whole]
 
 
 @pytest.mark.parametrize("form", [metagraphs_to_dict(PLANTED), PLANTED[0].to_dict(), [PLANTED[0].to_dict()]], ids=type)

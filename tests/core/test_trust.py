@@ -15,6 +15,7 @@ from diffmg.core.trust import (
     named_by_user,
     server_of,
     trust_server,
+    without_secrets,
 )
 
 
@@ -107,6 +108,19 @@ def test_files_inside_are_fine(name: str, tmp_path: Path) -> None:
 )
 def test_secrets_are_known_by_their_names(name: str, secret: bool) -> None:
     assert is_secret(name) is secret
+
+
+@pytest.mark.parametrize("stroke", ["/", "//"])
+def test_the_password_of_an_address_is_not_told_even_if_it_was_taken_for_a_path(stroke: str) -> None:
+    told = without_secrets(
+        f"but got nothing at 'postgresql:{stroke}user:sec:ret@127.0.0.1:1/x?token=abc&a=1'; try again"
+    )
+    assert told == f"but got nothing at 'postgresql:{stroke}user:***@127.0.0.1:1/x?token=***&a=1'; try again"
+
+
+@pytest.mark.parametrize("text", ["C:/data/ratings: 3 rows", "at 12:30, mail a@b.org", "https://example.org/a@b"])
+def test_other_text_is_told_as_it_is(text: str) -> None:
+    assert without_secrets(text) == text
 
 
 def test_a_name_with_a_zero_character_is_refused(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_explanations_go_through_json() -> None:
 
 @pytest.mark.parametrize(
     ("ids", "words"),
-    [([99, 0], "every id must be of a 'a' node"), ([(0, 1, 2)], "rows (user, item)"), (["ab"], "rows (user, item)")],
+    [([99, 0], "id must be one of the 'a' nodes"), ([(0, 1, 2)], "rows (user, item)"), (["ab"], "rows (user, item)")],
 )
 def test_ids_that_are_not_there(ids: list, words: str) -> None:
     model = fitted(small_recommendation(), TWO)

@@ -128,7 +128,7 @@ def _pairs(world: World, relation: Mapping[str, Any], ids: Mapping[str, set[str]
     """The weight of each edge: those of rows that repeat it are added up, without weights they count once."""
     table = world.tables[relation["file"]]
     ends = [keys(table, relation[end][1:], world.text) for end in ("source", "target")]
-    weights = table.get(relation.get("weight", ""))
+    weights = table.get(relation["weight"]) if "weight" in relation else None
     found: Pairs = {}
     for row, (source, target) in enumerate(zip(*ends, strict=True)):
         known = source in ids[relation["source"][0]] and target in ids[relation["target"][0]]

@@ -37,7 +37,7 @@ def as_csv(world: World) -> Written:
     for name, table in world.tables.items():
         texts = {column: [_text(cell) for cell in cells] for column, cells in table.items()}
         out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+        writer = csv.writer(out, lineterminator="\r\n")  # what holds one of the two is quoted
         writer.writerows([[*texts], *zip(*texts.values(), strict=True)])
         files[f"{name}.csv"] = out.getvalue().encode("utf-8", "replace")
         seen.tables[name] = {c: [None if v in MISSING else v for v in cells] for c, cells in texts.items()}

@@ -172,14 +172,14 @@ def test_index_of_a_type_without_ids_is_the_node_number():
 @pytest.mark.parametrize("ids", [[10, 40], [40], [-1], ["10"], [None], [10.5], np.array([10, "x"], object)])
 def test_index_of_unknown_numbers(ids):
     graph = graph_of({AB: [[0], [0]]}, ids={"a": [30, 10, 20]})
-    with pytest.raises(DiffmgError, match=r"every id must be of a 'a' node .* unknown\);"):
+    with pytest.raises(DiffmgError, match=r"every id must be one of the 'a' nodes .* unknown\);"):
         graph.index_of("a", ids)
 
 
 @pytest.mark.parametrize("ids", [["x", "w"], [1], [None], np.array(["x", 1], object)])
 def test_index_of_unknown_strings(ids):
     graph = graph_of({AB: [[0], [0]]}, ids={"a": ["x", "y", "z"]})
-    with pytest.raises(DiffmgError, match=r"every id must be of a 'a' node .*ids look"):
+    with pytest.raises(DiffmgError, match=r"every id must be one of the 'a' nodes .*ids look"):
         graph.index_of("a", ids)
 
 

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from diffmg.core import METHODS, DiffmgError, Schema, SearchSpace, Settings, compile_program
+from diffmg.datasets import load_dataset
 from diffmg.methods._plain_rivals import LINEAR, alternating
 from diffmg.methods.auto import RIVALS, Auto, rival_space
 from diffmg.runs.runner import run
@@ -70,6 +71,17 @@ def test_the_first_candidates_are_all_operations_averaged_and_the_rivals_as_they
     every = tuple(space.everything() for space in spaces)
     assert [c.settings.links for c in (first, *rest) if c.metagraphs == every] == ["mean"]
     assert {c.method.name for c in rest} >= {"given", "hgt", "diffmg"}
+
+
+def test_where_all_items_are_ranked_learned_vectors_begin_wide(recommendation):
+    films = load_dataset("films:120")
+    first = {c.method.name: c.settings for c in reversed(Auto().space(films, Settings()).seeds())}
+    for name in ("given", "matrix_factorisation", "lightgcn"):
+        assert (first[name].dim, first[name].lr) == (128, 0.02)
+    drawn_rivals = [c for c in drawn(films) if c.method.name == "lightgcn"]
+    assert {c.settings.dim for c in drawn_rivals} == {32, 64, 128}
+    assert {c.settings.dim for c in Auto().space(films, Settings(dim=16)).seeds()} == {16}
+    assert {c.settings.dim for c in Auto().space(recommendation, Settings()).seeds()[:3]} == {64}
 
 
 def test_lightgcn_as_meta_graphs_is_tried_first(recommendation):

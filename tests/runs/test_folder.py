@@ -194,7 +194,15 @@ def test_a_checkpoint_of_another_form_is_named(values: dict[str, Any], folder: R
 
 
 @pytest.mark.parametrize(
-    "line", ["[]", "3", '{"phase": 1, "epoch": 1}', '{"phase": "a"}', '{"phase": "a", "epoch": 1, "val_loss": "x"}']
+    "line",
+    [
+        "[]",
+        "3",
+        '{"phase": 1, "epoch": 1}',
+        '{"phase": "a"}',
+        '{"phase": "a", "epoch": 1, "val_loss": "x"}',
+        '{"phase": "a", "epoch": 1, "train_loss": 1, "val_loss": 1, "vbl_score": 1}',
+    ],
 )
 def test_a_history_of_another_form_is_named(line: str, folder: RunFolder) -> None:
     (folder.path / "history.jsonl").write_text(f"{line}\n")

@@ -65,7 +65,7 @@ def test_vectors_of_some_nodes_in_the_order_asked_for(classification: Problem) -
     some = model.embed([5, 2])
     assert some.ids.tolist() == [5, 2]
     np.testing.assert_array_equal(some.values, model.embed().values[[5, 2]])
-    with pytest.raises(DiffmgError, match="every id must be of a 'author' node"):
+    with pytest.raises(DiffmgError, match="every id must be one of the 'author' nodes"):
         model.embed([10**6])
     with pytest.raises(DiffmgError, match="unknown target type 'papr'"):
         model.embed(node_type="papr")

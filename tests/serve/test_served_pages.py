@@ -69,6 +69,13 @@ def test_pages_ask_for_nothing_from_elsewhere(path: str, serve: Serve) -> None:
     assert "@import" not in text
 
 
+@pytest.mark.parametrize("path", ["/", "/docs", "/models/shop"])
+def test_boxes_that_are_reached_by_keyboard_have_a_name(path: str, serve: Serve) -> None:
+    boxes = re.findall(r"<div[^>]*tabindex[^>]*>", serve("authors", "shop").get(path).text)
+    assert boxes
+    assert all(re.search(r'aria-label="[^"]+"', box) for box in boxes)
+
+
 def test_the_page_of_endpoints_names_every_one(serve: Serve) -> None:
     client = serve("authors")
     described = client.get("/openapi.json").json()
@@ -92,6 +99,11 @@ def test_the_table_has_every_run_and_why_a_folder_is_none(client: TestClient) ->
     assert "torn the run.json of a run folder must be JSON" in seen.words
     assert "<b>&bold it has no run.json" in seen.words
     assert "b" not in seen.tags
+
+
+def test_the_button_comes_after_what_is_ticked(client: TestClient) -> None:
+    (form,) = re.findall(r"<form.*?</form>", client.get("/", headers=HTML).text, re.DOTALL)
+    assert form.rindex('type="checkbox"') < form.index("<button")
 
 
 def test_the_list_for_programs_says_the_same(client: TestClient) -> None:

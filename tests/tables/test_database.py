@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -20,7 +22,7 @@ from diffmg.estimators import MetaGraphClassifier
 from diffmg.graph.sparse import FixedMatrix
 from diffmg.methods.search.diffmg import DiffMG
 from diffmg.runs.provenance import data_of
-from diffmg.tables import problem_from_tables, read_description, write_description
+from diffmg.tables import problem_from_tables, read_description, read_graph, write_description
 from diffmg.tables.connecting import connected
 from diffmg.tables.database import describe_database, read_database
 from diffmg.tables.description import Description, NodeTable, RelationTable
@@ -382,6 +384,32 @@ def test_without_named_columns_all_that_can_be_features_are_read(shop: str) -> N
     bare = edited(shop, nodes={"customers": NodeTable("customers")})
     again = problem_from_tables(bare, read_database(bare)).graph
     assert np.array_equal(dense(graph.features["customers"]), dense(again.features["customers"]))
+
+
+BOOKS = """
+[nodes.book]
+id = ["kind", "number"]
+{0}
+[nodes.seller]
+[relations.of]
+{0}
+source = ["book", "kind", "number"]
+target = ["seller", "seller"]
+"""
+
+
+def test_features_come_in_the_order_of_columns_as_from_a_file(tmp_path: Path) -> None:
+    """Also where a column of the id, here `kind`, is one of them."""
+    columns = {"price": range(12), "seller": [*"xyz"] * 4, "kind": ["art", "law", "sea"] * 4, "number": range(12)}
+    books = pd.DataFrame(columns)
+    books.to_csv(tmp_path / "books.csv", index=False)
+    with closing(sqlite3.connect(tmp_path / "books.db")) as connection:
+        books.to_sql("books", connection, index=False)
+    (tmp_path / "file.toml").write_text(BOOKS.format('file = "books.csv"'))
+    (tmp_path / "table.toml").write_text('database = "books.db"\n' + BOOKS.format('table = "books"'))
+    of_file, of_table = (read_graph(tmp_path / name).features["book"] for name in ("file.toml", "table.toml"))
+    assert of_file.shape[1] > 1
+    assert torch.equal(of_file, of_table)
 
 
 def test_a_link_may_be_weighted_by_hand(shop: str) -> None:

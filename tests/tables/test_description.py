@@ -229,6 +229,7 @@ def test_unknown_names_come_with_the_nearest(old, new, message):
         ("[nodes.author]", "on_unknown = 'skip'\n[nodes.author]", "`on_unknown` must be one of 'error', 'drop'"),
         ("[nodes.author]", "encoding = 8\n[nodes.author]", "`encoding` must be text"),
         ("[nodes.author]", "as_of = 'x'\n[nodes.author]", "`as_of` must be a table"),
+        ("[nodes.author]", "notes = false\n[nodes.author]", "`notes`: must be a name or a list of names"),
         ("[nodes.author]\nfile =", "nodes.author = 4\n# ", "[nodes.author]: must be a table"),
     ],
 )

@@ -92,8 +92,8 @@ LABELS = {"id": IDS, "field": FIELDS}
             r"ids of the labels must be unique, but got 1 more than once.*\['a0'\]",
         ),
         (LABELS | {"id": [None, *IDS[1:]]}, {}, "every row of the labels needs an id, but got 1 without one in 'id'"),
-        (LABELS | {"id": ["zz", *IDS[1:]]}, {}, r"every id must be of a 'author' node.*\['zz'\]"),
-        (LABELS | {"id": [*range(12)]}, {}, "every id must be of a 'author' node of the network"),
+        (LABELS | {"id": ["zz", *IDS[1:]]}, {}, r"every id must be one of the 'author' nodes.*\['zz'\]"),
+        (LABELS | {"id": [*range(12)]}, {}, "every id must be one of the 'author' nodes of the network"),
         (
             LABELS | {"more": FIELDS},
             {},

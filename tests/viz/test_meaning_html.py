@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 from diffmg.viz.meaning import meaning_of
-from diffmg.viz.meaning_html import meaning_html
-from hard_pictures import CASES
+from diffmg.viz.meaning_html import BROADEST, meaning_html
+from diffmg.viz.meaning_svg import meaning_svg
+from hard_pictures import CASES, importances
 from pictures import DEAD, PLANTED
 
 
@@ -40,3 +42,13 @@ def test_names_cannot_break_out() -> None:
     tags = Tags()
     tags.feed(meaning_html(meaning_of([CASES["long"]])))
     assert "script" not in tags.seen
+
+
+def test_what_is_too_wide_for_paper_is_printed_as_the_tree() -> None:
+    found = {}
+    for metagraph in (PLANTED, *(CASES[f"deep {seed}"] for seed in range(6))):
+        meaning = meaning_of([metagraph], importances(metagraph))
+        width = float(ElementTree.fromstring(meaning_svg(meaning, caption=False)).get("width", "0"))
+        found[width > BROADEST] = meaning_html(meaning)
+        assert ('class="diffmg-picture diffmg-wide diffmg-broad"' in found[width > BROADEST]) == (width > BROADEST)
+    assert set(found) == {True, False}

@@ -26,6 +26,7 @@ from run_files import edit, fit
 
 EVIL = "<script>alert('x')</script>"
 RUN = run_of("classification")
+LOSSES = {"train_loss": 0.7, "val_loss": None}
 PHASES = ("search-0", "train-0", "beside-mlp")
 TASKS = tuple(DETAILS)
 EVIDENCE = Evidence(
@@ -46,7 +47,7 @@ EVIDENCE = Evidence(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A run folder as far as a report reads it."""
-    epochs = [{"phase": phase, "epoch": n, "val_score": 0.1 * n} for phase in PHASES for n in (1, 2, 3)]
+    epochs = [{"phase": phase, "epoch": n, **LOSSES, "val_score": 0.1 * n} for phase in PHASES for n in (1, 2, 3)]
     (tmp_path / "history.jsonl").write_text("".join(json.dumps(epoch) + "\n" for epoch in epochs), encoding="utf-8")
     (tmp_path / "run.json").write_text(json.dumps(RUN.to_dict()), encoding="utf-8")
     return tmp_path
@@ -80,6 +81,17 @@ def test_the_page_needs_no_other_file_no_network_and_no_script(task: str, folder
     assert "@import" not in text
     assert "url(" not in text
     assert any(value.startswith("default-src 'none'") for value in seen.values("content"))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_is_reached_by_keyboard_and_every_column_has_a_name(task: str, folder: Path) -> None:
+    text = page(run_of(task), folder)
+    boxes = re.findall(r"<div[^>]*tabindex[^>]*>", text)
+    assert boxes
+    assert all(re.search(r'role="group" aria-label="[^"]+"', box) for box in boxes)
+    heads = re.findall(r"<th[^>]*>(.*?)</th>", text)
+    assert heads
+    assert all(heads)
 
 
 def test_the_five_questions_are_answered(folder: Path) -> None:
@@ -187,7 +199,7 @@ def test_importances_are_bars_with_the_most_important_path_first(folder: Path) -
     assert importances_of(run) == (large, small)
     words = Page(page(run, folder)).words
     assert "without each meta path" in words
-    assert words.index("0.2000 ± 0.0196") < words.index("0.0100 ± 0.0392")
+    assert words.index("0.200 ± 0.020") < words.index("0.010 ± 0.039")
 
 
 def test_what_a_race_tried_is_shown(folder: Path) -> None:
@@ -236,7 +248,7 @@ def evil_run() -> Run:
 
 
 def test_names_are_escaped_everywhere(tmp_path: Path) -> None:
-    (tmp_path / "history.jsonl").write_text(json.dumps({"phase": EVIL, "epoch": 1, "val_score": 0.5}) + "\n")
+    (tmp_path / "history.jsonl").write_text(json.dumps({"phase": EVIL, "epoch": 1, **LOSSES, "val_score": 0.5}) + "\n")
     text = page(evil_run(), tmp_path)
     assert "<script" not in text
     assert "script" not in Page(text).tags
@@ -278,6 +290,14 @@ def test_no_text_is_smaller_than_eleven_pixels() -> None:
     sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", style())]
     assert sizes
     assert min(sizes) >= 11
+
+
+def test_pictures_fit_the_paper() -> None:
+    printed = style().partition("@media print")[2]
+    assert re.search(r"\.picture svg \{[^}]*max-width: 100%;[^}]*height: auto;", printed)
+    whole = [rule for rule in printed.split("}") if "break-inside: avoid" in rule]
+    assert {"tr", "pre", ".dots", ".plot", ".picture svg"} <= set(re.findall(r"^  ([^{},]+?)(?:,| {)$", whole[0], re.M))
+    assert not any(re.search(r"\bsection\b", rule) for rule in whole)
 
 
 def test_the_report_of_a_real_run_is_written_by_the_run_and_can_be_written_anew(tmp_path: Path) -> None:

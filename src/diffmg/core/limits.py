@@ -2,6 +2,8 @@
 
 MOST_STATES = 64
 """K, the states of a meta graph."""
+MOST_TIMES = 1_000_000
+"""How often something may be done or made: trainings, epochs, searches, layers, columns."""
 MOST_NODES = 100_000_000
 """Nodes of a made data set."""
 ID_LENGTH = 1000

@@ -6,32 +6,34 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from diffmg.core.errors import DiffmgError, unknown
-from diffmg.core.limits import MOST_STATES
+from diffmg.core.limits import MOST_STATES, MOST_TIMES
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The interval of a number; `above` and `below` exclude its ends `low` and `high`."""
+    """The interval of a number, perhaps open at an end; `above` and `below` exclude its ends `low` and `high`."""
 
-    low: float
+    low: float | None = None
     high: float | None = None
     above: bool = False
     below: bool = False
 
     def hold(self, value: float) -> bool:
         """Whether a number lies within the bounds."""
-        above_low = value > self.low if self.above else value >= self.low
+        above_low = self.low is None or (value > self.low if self.above else value >= self.low)
         return above_low and (self.high is None or (value < self.high if self.below else value <= self.high))
 
     def spelled(self, name: str) -> str:
         """The rule as a formula."""
         if self.high is None:
             return f"{name} {'>' if self.above else '>='} {self.low:g}"
+        if self.low is None:
+            return f"{name} {'<' if self.below else '<='} {self.high:.15g}"
         signs = ["<" if strict else "<=" for strict in (self.above, self.below)]
         return f"{self.low:g} {signs[0]} {name} {signs[1]} {self.high:g}"
 
 
-Count = Annotated[int, Bounds(1)]
+Count = Annotated[int, Bounds(1), Bounds(high=MOST_TIMES)]
 Depth = Annotated[int, Bounds(1, MOST_STATES)]
 Positive = Annotated[float, Bounds(0, above=True)]
 NotNegative = Annotated[float, Bounds(0)]
@@ -68,9 +70,10 @@ def check_types(options: Any) -> None:
     """Raise if a field has the wrong type (plain types, `Literal`, `| None`) or is out of bounds."""
     for name, hint in get_type_hints(type(options), include_extras=True).items():
         value = getattr(options, name)
-        for plain, bounds in _alternatives(hint):
-            if bounds is not None and fits(value, plain) and not bounds.hold(value):
-                raise DiffmgError(f"`{bounds.spelled(name)}` must hold, but got {name}={value!r}")
+        for plain, several in _alternatives(hint):
+            for bounds in several:
+                if fits(value, plain) and not bounds.hold(value):
+                    raise DiffmgError(f"`{bounds.spelled(name)}` must hold, but got {name}={value!r}")
         if not any(fits(value, plain) for plain, _ in _alternatives(hint)):
             raise DiffmgError(f"`{name}` must be {spelled(hint)}, but got {name}={value!r}")
 
@@ -107,10 +110,10 @@ def spelled(hint: Any) -> str:
     return " or ".join(spelled(kind) if get_origin(kind) is Literal else words.get(kind, str(kind)) for kind in kinds)
 
 
-def _alternatives(hint: Any) -> list[tuple[Any, Bounds | None]]:
+def _alternatives(hint: Any) -> list[tuple[Any, list[Bounds]]]:
     """The types a field may have, each with its bounds."""
     if get_origin(hint) is Annotated:
         plain, *metadata = get_args(hint)
-        return [(plain, next((b for b in metadata if isinstance(b, Bounds)), None))]
+        return [(plain, [bounds for bounds in metadata if isinstance(bounds, Bounds)])]
     kinds = get_args(hint) if type(None) in get_args(hint) else (hint,)
-    return [pair for kind in kinds for pair in (_alternatives(kind) if kind is not hint else [(kind, None)])]
+    return [pair for kind in kinds for pair in (_alternatives(kind) if kind is not hint else [(kind, [])])]

@@ -18,7 +18,7 @@ from diffmg.core.errors import DiffmgError
 from diffmg.core.files import read_text
 from diffmg.core.importance import PathImportance
 from diffmg.core.metagraph import MetaGraph
-from diffmg.core.parse import checked_fields, parse_json
+from diffmg.core.parse import Kinds, checked_fields, parse_json
 from diffmg.core.perfect import perfect_scores
 from diffmg.core.pictured import Pictured
 from diffmg.core.plan import Plan
@@ -248,8 +248,8 @@ def _is_whole(line: str) -> bool:
 
 
 def _epoch(line: str, what: str) -> dict[str, Any]:
-    record = checked_fields(parse_json(line, what), {"phase": str, "epoch": int}, what)
-    return checked_fields(record, {name: (int, float, type(None)) for name in LOSSES if name in record}, what)
+    numbers: dict[str, Kinds] = dict.fromkeys(LOSSES, (int, float, type(None)))
+    return checked_fields(parse_json(line, what), {"phase": str, "epoch": int, **numbers}, what)
 
 
 def read_metagraphs(path: Path) -> tuple[MetaGraph, ...]:

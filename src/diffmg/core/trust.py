@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, unquote
 
 from diffmg.core.errors import DiffmgError
 
-PASSWORD = re.compile(r"(?<=://)([^\s:/@?'\"]*):[^\s@'\"]*(?=@)")
-"""After the user of an address, anywhere in a text."""
+PASSWORD = re.compile(r"(?<=:/)(/?[^\s:/@?'\"]*):[^\s@'\"]*(?=@)")
+"""After the user of an address, anywhere in a text; an address that was taken for a path has one stroke."""
 SETTING = re.compile(r"(?<=[?&])([^\s=&'\"]+)=[^\s&'\"]*")
 SECRETS = re.compile(r"pass|pwd|secret|token|credential", re.IGNORECASE)
 """Names of settings of an address that hold a secret, or say where one is."""

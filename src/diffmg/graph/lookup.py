@@ -30,7 +30,7 @@ def rows_of(graph: HeteroGraph, node_type: str, ids: ArrayLike) -> NDArray[np.in
         missing = wanted
     if len(missing):
         raise DiffmgError(
-            f"every id must be of a {node_type!r} node of the network, but got {missing[:3].tolist()} "
+            f"every id must be one of the {node_type!r} nodes of the network, but got {missing[:3].tolist()} "
             f"({len(missing)} unknown); ids look like {known[:3].tolist()}"
         )
     return np.asarray(found, np.int64)

@@ -50,6 +50,9 @@ PAIRS: Values = {
     "biases": (True, True, False),
     "counts": (*[False] * 8, True),
 }
+RANKED: Values = {"dim": (64, 128, 128), "lr": (0.005, 0.01, 0.02, 0.02, 0.03), "max_epochs": (200, 400)}
+"""Where all items are ranked: learned vectors win by being wider and learned faster or longer."""
+PAIRING, RANKING = ({"lr": 0.01}, {"lr": 0.005, "dim": 128}), ({"lr": 0.02, "dim": 128}, {"lr": 0.01})
 OPERATIONS = (1, 1, 2, 3)
 MOST_RELATIONS = 30
 """Relations up to which all of them together, in a meta graph or in a search, are worth their time."""
@@ -72,6 +75,8 @@ class WideSpace:
     operations: tuple[int, ...] = OPERATIONS
     routes: tuple[Route, ...] = ()
     """Promising meta paths into the targets, best first."""
+    sizes: tuple[Mapping[str, Any], ...] = PAIRING
+    """Settings of the learned vectors that a race on pairs begins from."""
 
     @property
     def depth(self) -> int:
@@ -83,6 +88,8 @@ class WideSpace:
         """The space of a problem; a setting that differs from its default was chosen by the user, and is not varied."""
         graph, types = problem.graph, problem.task.target_types
         values = {**COMMON, **(LABELS if len(types) == 1 else PAIRS)}
+        ranks = problem.task.kind == "ranking"
+        values |= RANKED if ranks else {}
         if graph.timed:
             values["aggregate"] = ("paper", "paper", "sum")
             values.pop("label_inputs", None)
@@ -93,7 +100,8 @@ class WideSpace:
         free = {name: options for name, options in values.items() if getattr(base, name) == getattr(Settings(), name)}
         spaces = [tuple(SearchSpace.dag(graph.schema, t, k) for t in types) for k in range(1, depth + 1)]
         routes = promising_routes(problem, min(3, depth))
-        return cls(tuple(spaces), base, free, tuple(n for n in OPERATIONS if n <= operations), tuple(routes))
+        few = tuple(n for n in OPERATIONS if n <= operations)
+        return cls(tuple(spaces), base, free, few, tuple(routes), RANKING if ranks else PAIRING)
 
     def seeds(self) -> Sequence[Candidate]:
         """Rivals as meta graphs; promising paths, alone and together; everything, averaged, at two depths."""
@@ -109,11 +117,10 @@ class WideSpace:
         return [*by_turns(self._chains(*targets), promising), *self._with({"links": "mean"}, *every)]
 
     def _chains(self, user: str, item: str) -> list[Candidate]:
-        """LightGCN's sums over the relations between the two ends, of two sizes."""
+        """LightGCN's sums over the relations between the two ends, of several sizes."""
         schema = self.targets[0][0].schema
         chains = [alternating(schema, user, item, layers) for layers in (2, 1, 3) if layers <= self.depth]
-        sizes = [{**LINEAR, "lr": 0.01}, {**LINEAR, "lr": 0.005, "dim": 128}]
-        return [c for settings in sizes for c in self._with(settings, *filter(None, chains))]
+        return [c for size in self.sizes for c in self._with({**LINEAR, **size}, *filter(None, chains))]
 
     def _with(self, settings: Mapping[str, Any], *several: MetaGraphs) -> list[Candidate]:
         """Candidates with these settings, but for those the user chose."""

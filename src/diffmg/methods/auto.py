@@ -1,13 +1,13 @@
 """The default: meta graphs, the switches of their encoder and plain rivals in one race, each really trained."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 from diffmg.core import METHODS, Count, Depth, DiffmgError, Method, MethodSpec, Settings
-from diffmg.core.candidate import CandidateSpace
+from diffmg.core.candidate import CandidateSpace, OptionSpace
 from diffmg.engine.backend import Backend
 from diffmg.methods._union import UnionSpace
-from diffmg.methods._wide import MOST_RELATIONS, WideSpace
+from diffmg.methods._wide import MOST_RELATIONS, RANKING, WideSpace
 from diffmg.methods.search._base import MetaGraphMethod
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Search
@@ -81,7 +81,15 @@ def rival_space(name: str, problem: Problem, settings: Settings, **options: int)
     if not method.is_cheap(problem):
         lighter = {n: values[0] for n, values in method.tunable_on(problem).items() if n in known}
         method = MethodSpec(name, {**method.spec().options, **lighter}).make()
-    return {name: method.space(problem, chosen)} if method.is_cheap(problem) else {}
+    return {name: _begun(method.space(problem, chosen), problem)} if method.is_cheap(problem) else {}
+
+
+def _begun(space: CandidateSpace, problem: Problem) -> CandidateSpace:
+    """The space; where all items are ranked, a rival of learned vectors begins with as wide ones as meta graphs do."""
+    wide = RANKING[0]
+    if problem.task.kind == "ranking" and isinstance(space, OptionSpace) and wide.keys() <= space.settings.keys():
+        return replace(space, base=replace(space.base, settings=space.base.settings.changed(wide)))
+    return space
 
 
 def _shared(settings: Settings) -> dict[str, object]:

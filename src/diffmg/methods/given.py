@@ -17,6 +17,7 @@ class Given(MetaGraphMethod):
 
     summary = "given meta graphs, no search: --metagraph FILE or 'published'"
     family = "given"
+    needs_relations = False
 
     @property
     def depth(self) -> int:

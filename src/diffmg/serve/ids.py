@@ -39,7 +39,7 @@ class KnownIds:
 
     def _unknown(self, missing: Sequence[int | str]) -> str:
         named = ", ".join(repr(shortened(_text(one), SHOWN)) for one in missing[:3])
-        reason = f"every id must be of a {self.node_type!r} node, but got {named} ({len(missing)} unknown)"
+        reason = f"every id must be one of the {self.node_type!r} nodes, but got {named} ({len(missing)} unknown)"
         if len(self._rows) > SMALL:
             return reason
         near = get_close_matches(_text(missing[0])[:SHOWN], self._rows, n=3)

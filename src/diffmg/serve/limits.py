@@ -1,8 +1,9 @@
 """What one request may ask for."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from diffmg.core.options import Checked, Count, Positive
+from diffmg.core.options import Bounds, Checked, Count, Positive
 from diffmg.serve.refused import RefusedError
 
 
@@ -10,7 +11,7 @@ from diffmg.serve.refused import RefusedError
 class Limits(Checked):
     """Checked before any work is done."""
 
-    body: Count = 1_000_000
+    body: Annotated[int, Bounds(1)] = 1_000_000
     """Bytes of a request."""
     batch: Count = 1000
     """Ids of a request."""

@@ -21,15 +21,23 @@
     return body;
   };
 
+  const say = (words) => { // for those who do not see the page change
+    status.className = "unseen";
+    status.textContent = words;
+  };
+
   const number = (value) => (typeof value === "number" && !Number.isInteger(value) ? value.toPrecision(4) : value);
   const percent = (share) => `${share < 0 ? "\u2212" : ""}${(Math.abs(share) * 100).toFixed(1)}\u00a0%`;
 
   const table = (heads, rows, caption) => {
-    const head = made("tr", heads.map((h) => { const th = made("th", h); th.scope = "col"; return th; }));
-    const body = rows.map((row) => made("tr", row.map((cell, i) => made(i ? "td" : "th", cell))));
+    const named = (inner, scope) => { const th = made("th", inner); th.scope = scope; return th; };
+    const head = made("tr", heads.map((h) => named(h, "col")));
+    const body = rows.map((row) => made("tr", row.map((cell, i) => (i ? made("td", cell) : named(cell, "row")))));
     const inner = [made("caption", caption), made("thead", head), made("tbody", body)];
     const box = made("div", made("table", inner), "wide");
     box.tabIndex = 0;
+    box.role = "group";
+    box.ariaLabel = caption;
     return box;
   };
 
@@ -63,6 +71,7 @@
       const { explanations } = await ask("explain", query);
       const note = made("p", "All parts make 100\u00a0%; a negative one speaks against the others.", "note");
       where.replaceChildren(made("h3", "Where it comes from"), ...explanations.map(explained), note);
+      if (where.isConnected) say(`explained below: ${explanations.map((each) => `${each.target} ${each.id}`).join(" and ")}`);
     } catch (error) {
       where.replaceChildren(made("p", error.message, "note"));
     }
@@ -83,11 +92,12 @@
     const lines = rows.map((row) => {
       const button = made("button", "why?");
       button.type = "button";
+      button.ariaLabel = `why? ${item} ${row[item]}`;
       button.addEventListener("click", () => why({ id, item: row[item] }, reasons));
       return [row.rank, row[item], number(row.score), button];
     });
     if (!lines.length) return [made("p", "Nothing is left to recommend.", "note")];
-    return [table(["place", item, "score", ""], lines, `For ${id}`)];
+    return [table(["place", item, "score", "reason"], lines, `For ${id}`)];
   };
 
   form.addEventListener("submit", async (event) => {
@@ -103,7 +113,7 @@
       const { rows } = await ask(verb, query);
       if (turn !== asked) return;
       const reasons = made("div", "");
-      status.textContent = "";
+      say(`answered for ${id}`);
       place.replaceChildren(...(verb === "predict" ? predicted(rows[0], id) : recommended(rows, id, reasons)), reasons);
       if (verb === "predict") await why({ id }, reasons);
       else if (rows.length) await why({ id, item: rows[0][item] }, reasons);

@@ -11,7 +11,7 @@ from diffmg.serve.service import Service
 from diffmg.viz import draw_all
 from diffmg.viz.page import lead_of, sections_of, title_of
 from diffmg.viz.report.document import POLICY, document
-from diffmg.viz.report.html import Html, Section, paragraph, text
+from diffmg.viz.report.html import Html, Section, paragraph, scrolled, text
 
 
 @cache
@@ -68,5 +68,5 @@ def live_box(service: Service) -> Section:
 def _pictures(service: Service) -> list[Section]:
     """Of a model file, which has no run beside it, the picture alone."""
     shown = service.model.metagraphs
-    body = f'<div class="picture wide" tabindex="0">{draw_all(shown, "svg")}</div>' if shown else ""
+    body = f"{scrolled('the picture', 'picture wide')}{draw_all(shown, 'svg')}</div>" if shown else ""
     return [Section("reads", "What does it read?", body, "What it reads")] if body else []

@@ -37,7 +37,7 @@ def _form(runs: Sequence[Shelved]) -> str:
     rows = [_row(one) for one in runs]
     button = "<p><button>Compare those ticked</button></p>"
     caption = "The score that chose, on the test part, with its 95 % margin"
-    return f'{note}<form class="runs" action="/compare">{button}{table(HEADS, rows, caption, left=len(HEADS))}</form>'
+    return f'{note}<form class="runs" action="/compare">{table(HEADS, rows, caption, left=len(HEADS))}{button}</form>'
 
 
 def _row(one: Shelved) -> list[object]:

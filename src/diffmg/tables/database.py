@@ -266,15 +266,13 @@ def _read(connection: Connection, name: str, description: Description, tables: T
 
 
 def _wanted(description: Description, table: DatabaseTable) -> list[str]:
-    """Unique columns of a table that the description uses."""
-    wanted: dict[str, None] = {}
+    """Columns of a table that the description uses, in the table's order: features come in the order of columns."""
+    wanted = description.keys_of(table.name) - {*(description.task.held_back if description.task else ())}
     for node in description.nodes.values():
         if node.table == table.name:
             rest = [c for c, kind in table.columns.items() if kind != "other" and c not in table.keys]
-            features = rest if node.features is None else node.features
-            wanted |= dict.fromkeys((*(node.id or [*table.columns][:1]), *features))
-    keys = description.keys_of(table.name) - {*(description.task.held_back if description.task else ())}
-    return list(wanted | dict.fromkeys(sorted(keys)))
+            wanted |= {*(node.id or [*table.columns][:1]), *(rest if node.features is None else node.features)}
+    return sorted(wanted, key=[*table.columns, *sorted(wanted)].index)
 
 
 def _no_rows(table: str, times: Mapping[str, Times]) -> DiffmgError:

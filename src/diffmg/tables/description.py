@@ -244,7 +244,7 @@ def description_from_dict(data: Mapping[str, Any]) -> Description:
     nodes, relations, task = given.pop("nodes"), given.pop("relations"), given.pop("task", None)
     windows, moments, triples = given.pop("windows", {}), given.pop("moments", None), given.pop("triples", None)
     if "notes" in given:
-        given["notes"] = (given["notes"],) if isinstance(given["notes"], str) else tuple(given["notes"])
+        given["notes"] = from_plain(tuple[str, ...], given["notes"], "`notes`")
     named_by_file(given["database"] if isinstance(given.get("database"), str) else None)
     if not isinstance(windows, dict):
         raise DiffmgError(f"relations by time are tables [windows.NAME], but got {windows!r}")

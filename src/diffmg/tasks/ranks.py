@@ -83,8 +83,8 @@ class Wanted(Movable):
 
 def ndcg(wanted: Wanted, ranks: Tensor, k: int) -> Tensor:
     """Mean over users of the discounted gain of the first k items over the best possible."""
-    places = torch.arange(2, k + 2, device=ranks.device, dtype=torch.float64)
-    best = (1 / places.log2()).cumsum(0)[wanted.count.clamp(1, k) - 1]
+    places = torch.arange(2, min(k, wanted.items) + 2, device=ranks.device, dtype=torch.float64)
+    best = (1 / places.log2()).cumsum(0)[wanted.count.clamp(1, len(places)) - 1]
     gains = torch.where(ranks < k, 1 / (ranks + 2).log2(), 0.0) / best[wanted.row]
     return gains.sum() / len(wanted.users)
 

@@ -13,25 +13,41 @@ from diffmg.viz.outline_svg import outline_svg
 from diffmg.viz.words import path_types, path_words
 
 MOST_UNUSED = 100
+BROADEST = 1100
+"""Pictures wider than this are printed as the tree: scaled to a page, they could not be read."""
 STYLE = """
-.diffmg-picture { overflow-x: auto; } .diffmg-picture svg { display: block; max-width: none; height: auto; }
-.diffmg-narrow { display: none; } .diffmg-meaning { overflow-wrap: anywhere; }
-@media (max-width: 640px) { .diffmg-wide { display: none; } .diffmg-narrow { display: block; } }
+.diffmg-meaning { container-type: inline-size; contain-intrinsic-inline-size: 640px; overflow-wrap: anywhere; }
+.diffmg-narrow { display: none; } .diffmg-picture { overflow-x: auto; direction: rtl; }
+.diffmg-picture svg { display: block; max-width: none; height: auto; direction: ltr; margin-right: auto; }
+@container (max-width: 540px) { .diffmg-wide { display: none; } .diffmg-narrow { display: block; } }
+@media print {
+.diffmg-picture { break-inside: avoid; } .diffmg-picture svg { max-width: 100%; max-height: 23cm; }
+.diffmg-broad { display: none; } .diffmg-broad + .diffmg-narrow { display: block; }
+}
+"""
+"""The tree stands in where the page, or the column of it, is narrow. What is too wide is first seen from its right end,
+where the target is.
 """
 
 
 def meaning_html(meaning: Meaning, *, edges: Mapping[str, int] | None = None) -> str:
     """The picture (a tree where the page is narrow), the sentence below it, and lists to unfold."""
+    picture = meaning_svg(meaning, edges=edges, caption=False)
+    broad = " diffmg-broad" if _width(picture) > BROADEST else ""
     return "\n".join(
         [
             f'<div class="diffmg-meaning"><style>{STYLE}</style>',
-            f'<div class="diffmg-picture diffmg-wide">{meaning_svg(meaning, edges=edges, caption=False)}</div>',
+            f'<div class="diffmg-picture diffmg-wide{broad}">{picture}</div>',
             f'<div class="diffmg-picture diffmg-narrow">{outline_svg(meaning)}</div>',
             *(f"<p>{escape(line)}</p>" for _, line in notes_of(meaning)),
             *(line for tower in meaning.towers for line in _lists(tower)),
             "</div>",
         ]
     )
+
+
+def _width(svg: str) -> float:
+    return float(svg.partition(' width="')[2].partition('"')[0])
 
 
 def _lists(tower: Tower) -> Iterator[str]:

@@ -11,9 +11,10 @@ from diffmg.core.text import printable
 from diffmg.viz._base import DRAWINGS
 from diffmg.viz.layers import place
 from diffmg.viz.meaning import Arrow, Box, Meaning, Tower, meaning_of
-from diffmg.viz.placed import Edge, Layout, Node
+from diffmg.viz.placed import Edge, Layout, Node, PlacedEdge
 from diffmg.viz.svg_parts import MARGIN, arrow, box, document, paragraph, text
 from diffmg.viz.theme import type_colours
+from diffmg.viz.tips import Tip, tips_svg
 from diffmg.viz.words import name_words, relation_words
 
 LEAST_WIDTH = 420.0
@@ -36,10 +37,11 @@ def meaning_svg(meaning: Meaning, *, edges: Mapping[str, int] | None = None, cap
     pair = PAIR if len(layouts) == 2 and all(layout.nodes for layout in layouts) else 0.0
     width = max(LEAST_WIDTH, reach + pair + 2 * MARGIN)
     pen = _Pen(type_colours(meaning.node_types), edges or {}, measured=meaning.measured)
-    parts, y, targets = list[str](), MARGIN, list[tuple[float, float]]()
+    parts, y, targets, tips = list[str](), MARGIN, list[tuple[float, float]](), list[list[Tip]]()
     for tower, layout in zip(meaning.towers, layouts, strict=True):
         x = MARGIN + (width - 2 * MARGIN - pair - layout.width) * (1 if pair else 0.5)
         parts += [f'<g class="tower" transform="translate({x:.1f} {y:.1f})">', *pen.draw(tower, layout), "</g>"]
+        tips.append([tip.moved(x, y) for tip in pen.tips(tower, layout)])
         targets += [(x + layout.width, y + n.rect.middle) for n in layout.nodes if n.node.column == 0]
         y += layout.height + (MARGIN if layout.nodes else 0)
     if pair:
@@ -47,6 +49,7 @@ def meaning_svg(meaning: Meaning, *, edges: Mapping[str, int] | None = None, cap
     for kind, line in notes_of(meaning) if caption else ():
         drawn, y = paragraph(line, y, width - 2 * MARGIN, kind)
         parts += drawn
+    parts += tips_svg(tips, width, y + MARGIN)
     title = "what is heard by " + " and ".join(printable(t.target) for t in meaning.towers)
     return document(width, y + MARGIN, title, meaning.sentence, parts)
 
@@ -100,15 +103,24 @@ class _Pen:
         """Arrows first, boxes above them."""
         if not layout.nodes:
             return []
-        arrows = {(a.hop, a.relation.source, a.relation.target, a.relation.name): a for a in tower.arrows}
-        wires = [(p, arrows[p.edge[:4]]) for p in layout.edges]
+        wires = self._wires(tower, layout)
         drawn = [arrow(p, self.colours[a.relation.source], self._width(a), *self._about(a)) for p, a in wires]
         for node in layout.nodes:
             name, hop = node.node.name, node.node.column
-            about = f"{printable(name)}: what is judged" if hop == 0 else f"{printable(name)}, {_hops(hop)} away"
             data = {"type": printable(name), "hop": hop}
-            drawn.append(box(node, self.colours[name], about, data, strong=hop == 0))
+            drawn.append(box(node, self.colours[name], _of_box(node.node), data, strong=hop == 0))
         return drawn
+
+    def tips(self, tower: Tower, layout: Layout) -> list[Tip]:
+        """What each of the parts says, in the same order."""
+        if not layout.nodes:
+            return []
+        arrows = [Tip(self._about(a)[0], p.label) for p, a in self._wires(tower, layout)]
+        return [*arrows, *(Tip(_of_box(node.node), node.rect) for node in layout.nodes)]
+
+    def _wires(self, tower: Tower, layout: Layout) -> list[tuple[PlacedEdge, Arrow]]:
+        arrows = {(a.hop, a.relation.source, a.relation.target, a.relation.name): a for a in tower.arrows}
+        return [(p, arrows[p.edge[:4]]) for p in layout.edges]
 
     def _width(self, a: Arrow) -> float:
         return PLAIN if a.share is None else THIN + (WIDEST - THIN) * a.share
@@ -128,6 +140,11 @@ class _Pen:
             "importance": share,
         }
         return ": ".join([words[0], ", ".join(words[1:])]), data
+
+
+def _of_box(node: Node) -> str:
+    name = printable(node.name)
+    return f"{name}: what is judged" if node.column == 0 else f"{name}, {_hops(node.column)} away"
 
 
 def _hops(number: int) -> str:

@@ -36,6 +36,15 @@ def fitted(text: str, width: float, size: float, lines: int) -> tuple[str, ...]:
     return (*rows[: lines - 1], _shortened(" ".join(rows[lines - 1 :]), width, size))
 
 
+def in_a_line(text: str, width: float, size: float) -> str:
+    """Text in one line; of a name that is too long the middle is left out, for names often differ at their ends."""
+    if text_width(text, size) <= width:
+        return text
+    room = width - text_width("…", size)
+    end = _broken(text[::-1], room / 3, size)[0][::-1].lstrip()
+    return f"{_broken(text, room - text_width(end, size), size)[0].rstrip()}…{end}"
+
+
 def _rows(text: str, width: float, size: float) -> Iterator[str]:
     row = ""
     for word in text.split(" "):

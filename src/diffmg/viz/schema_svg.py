@@ -10,6 +10,7 @@ from diffmg.viz.layers import place
 from diffmg.viz.placed import Edge, Layout, Node
 from diffmg.viz.svg_parts import MARGIN, arrow, box, document, paragraph
 from diffmg.viz.theme import type_colours
+from diffmg.viz.tips import Tip, tips_svg
 from diffmg.viz.words import REVERSE, name_words, relation_words
 
 MOST_RELATIONS = 40
@@ -22,16 +23,18 @@ def schema_svg(
     drawn, hidden = _drawn(schema.relations)
     layout = schema_layout(drawn, nodes or {})
     colours = type_colours(schema.node_types)
-    parts = [f'<g transform="translate({MARGIN} {MARGIN})">']
+    parts, tips = [f'<g class="tower" transform="translate({MARGIN} {MARGIN})">'], list[Tip]()
     for placed in layout.edges:
         relation = Relation(placed.edge.source, placed.edge.key, placed.edge.target)
         count = (edges or {}).get(relation)
         about = printable(str(relation)) + ("" if count is None else f", {count} edges")
         data = {"relation": printable(relation.name), "edges": count}
         parts.append(arrow(placed, colours[relation.source], 2.0, about, data))
+        tips.append(Tip(about, placed.label).moved(MARGIN, MARGIN))
     parts += [
         box(n, colours[n.node.name], printable(n.node.name), {"type": printable(n.node.name)}) for n in layout.nodes
     ]
+    tips += [Tip(printable(n.node.name), n.rect).moved(MARGIN, MARGIN) for n in layout.nodes]
     alone = [t for t in schema.node_types if not any(t in (r.source, r.target) for r in schema.relations)]
     notes = [*hidden, *([f"Without relations: {', '.join(map(name_words, alone))}."] if alone else [])]
     width, y = max(layout.width + 2 * MARGIN, 320.0), layout.height + 1.5 * MARGIN
@@ -39,6 +42,7 @@ def schema_svg(
     for note in notes:
         lines, y = paragraph(note, y, width - 2 * MARGIN, "mute")
         parts += lines
+    parts += tips_svg([tips], width, y + MARGIN)
     title = f"network of {len(schema.node_types)} node types and {len(schema.relations)} relations"
     return document(width, y + MARGIN, title, "; ".join(printable(str(r)) for r in drawn), parts)
 

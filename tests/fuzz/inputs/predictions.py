@@ -111,7 +111,7 @@ def _mutate(world: World, options: list[str], rng: Random) -> str:
 
 def _csv(table: Table) -> bytes:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out, lineterminator="\r\n")
     cells = [["" if v is None else v for v in column] for column in table.values()]
     writer.writerows([[*table], *zip(*cells, strict=True)])
     return out.getvalue().encode("utf-8", "replace")

@@ -73,7 +73,7 @@ def _mutate(nodes: Rows, triples: Rows, rng: Random) -> tuple[Rows, Rows, str]:
 
 def _csv(rows: Rows) -> bytes:
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
+    csv.writer(out, lineterminator="\r\n").writerows(rows)
     return out.getvalue().encode("utf-8", "replace")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import nn
 
@@ -16,10 +17,14 @@ class MetaGraphMethod(Method):
     family = "search"
     has_metagraph = True
     timed = True
+    needs_relations: ClassVar[bool] = True
+    """Whether relations must lead to the target types, or there is nothing to choose from."""
 
     def check(self, problem: Problem, settings: Settings) -> None:
-        """Also require a task that the settings' switches have a meaning for."""
+        """Also require candidates, and a task that the settings' switches have a meaning for."""
         super().check(problem, settings)
+        if self.needs_relations:
+            spaces_of(problem, 1)
         pairs = len(problem.task.target_types) == 2
         if settings.label_inputs and problem.graph.engine.storage != "float32":
             raise DiffmgError(

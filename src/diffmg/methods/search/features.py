@@ -15,6 +15,7 @@ class FeaturesOnly(MetaGraphMethod):
 
     summary = "no relations: the target's own features only"
     depth = 1
+    needs_relations = False
 
     def search(self, problem: Problem, settings: Settings, seed: int) -> Search:  # noqa: ARG002
         """No search: finishes at once."""

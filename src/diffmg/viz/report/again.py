@@ -8,7 +8,7 @@ from shlex import quote
 
 from diffmg.core import Run
 from diffmg.core.codec import to_plain
-from diffmg.viz.report.html import Html, Section, code, folded, paragraph, table, text
+from diffmg.viz.report.html import Section, code, folded, paragraph, table, text
 from diffmg.viz.report.words import duration
 
 HIDDEN = ("metagraphs", "members")
@@ -60,4 +60,4 @@ def _provenance(run: Run) -> str:
     rows += [[f"version of {k}", v] for k, v in run.versions.items()]
     rows += [[f"time, {phase}", duration(seconds)] for phase, seconds in run.seconds.items()]
     rows += [[f"sha256 of {name}", code(digest)] for name, digest in run.files.items()]
-    return folded("provenance: versions, times, hashes", table(["", ""], rows, Html("Where it comes from"), left=2))
+    return folded("provenance: versions, times, hashes", table([], rows, "Where it comes from", left=2))

@@ -6,7 +6,7 @@ from diffmg.core import Run
 from diffmg.core.details import Beside
 from diffmg.core.perfect import perfect_scores
 from diffmg.core.run import shown
-from diffmg.viz.report.html import Html, Section, folded, paragraph, strong, table, text
+from diffmg.viz.report.html import Section, folded, paragraph, strong, table, text
 from diffmg.viz.report.rows import Row, dot_rows
 from diffmg.viz.report.words import (
     count,
@@ -130,7 +130,7 @@ def _all_scores(run: Run) -> str:
     heads = ["score", "validation", "test"]
     heads += [f"test, mean ± std of {len(run.trained)} trainings"] if several else []
     heads += [f"test, {r.method}" for r in _tried(run)]
-    return folded("all scores", table(heads, rows, Html("Scores of the kept model, and of what stands beside it")))
+    return folded("all scores", table(heads, rows, "Scores of the kept model, and of what stands beside it"))
 
 
 def _tried(run: Run) -> list[Beside]:

@@ -71,12 +71,22 @@ def table(
     head: Sequence[object], rows: Iterable[Sequence[object]], caption: object = "", *, kind: str = "", left: int = 1
 ) -> str:
     """A table in a box of its own that scrolls sideways; columns after the first `left` are numbers."""
-    heads = "".join(f'<th scope="col"{_number(i, left)}>{text(h)}</th>' for i, h in enumerate(head))
+    heads = "".join(_head(h, _number(i, left)) for i, h in enumerate(head))
     body = "".join(f"<tr>{_cells(row, left)}</tr>" for row in rows)
     title = f"<caption>{text(caption)}</caption>" if caption else ""
     about = f' class="{kind}"' if kind else ""
     top = f"<thead><tr>{heads}</tr></thead>" if heads else ""
-    return f'<div class="wide" tabindex="0"><table{about}>{title}{top}<tbody>{body}</tbody></table></div>'
+    named = caption or ", ".join(str(h) for h in head if h)
+    return f"{scrolled(named)}<table{about}>{title}{top}<tbody>{body}</tbody></table></div>"
+
+
+def scrolled(name: object, kind: str = "wide") -> str:
+    """The start of a box that scrolls sideways, by keyboard too; its name is read out when it is reached."""
+    return f'<div class="{kind}" tabindex="0" role="group" aria-label="{text(str(name))}">'
+
+
+def _head(value: object, number: str) -> str:
+    return f'<th scope="col"{number}>{text(value)}</th>' if value else f"<td{number}></td>"
 
 
 def _cells(row: Sequence[object], left: int) -> str:

@@ -9,9 +9,9 @@ from diffmg.viz._base import draw_all
 from diffmg.viz.marks import MOST_PATHS, Use, marks_of
 from diffmg.viz.meaning import meaning_of
 from diffmg.viz.meaning_html import meaning_html
-from diffmg.viz.report.html import Html, Section, folded, paragraph, table, text
+from diffmg.viz.report.html import Html, Section, folded, paragraph, scrolled, table, text
 from diffmg.viz.report.rows import Row, bar_rows
-from diffmg.viz.report.words import SURE, count, metric_name
+from diffmg.viz.report.words import SURE, count, metric_name, with_error
 from diffmg.viz.words import path_types, path_words
 
 
@@ -19,7 +19,7 @@ def reads(run: Run) -> Section | None:
     """The section; None for a method without a meta graph."""
     if not run.metagraphs:
         return None
-    states = folded("the same as a DAG of states", _box(draw_all(run.metagraphs, "svg", "states")))
+    states = folded("the same as a DAG of states", _box(draw_all(run.metagraphs, "svg", "states"), "the DAG of states"))
     body = _whose(run) + picture(run) + _importances(run) + _relations(run) + states
     return Section("reads", "What does it read?", body, "What it reads")
 
@@ -27,11 +27,11 @@ def reads(run: Run) -> Section | None:
 def picture(run: Run) -> str:
     """What the meta graphs mean, in a box of its own."""
     meaning = meaning_of(run.metagraphs, run.importances)
-    return _box(meaning_html(meaning, edges=run.data.facts.get("edges", {})))
+    return f'<div class="picture">{meaning_html(meaning, edges=run.data.facts.get("edges", {}))}</div>'
 
 
-def _box(drawing: str) -> str:
-    return f'<div class="picture wide" tabindex="0">{drawing}</div>'
+def _box(drawing: str, name: str) -> str:
+    return f"{scrolled(name, 'picture wide')}{drawing}</div>"
 
 
 def importances_of(run: Run) -> tuple[PathImportance, ...]:
@@ -72,7 +72,7 @@ def _importances(run: Run) -> str:
         Row(
             path_label(i.target, i.path),
             i.drop,
-            f"{shown(i.drop)} ± {shown(SURE * i.std)}",
+            with_error(i.drop, i.std),
             i.drop - SURE * i.std,
             i.drop + SURE * i.std,
             f"for {i.target}" if len(run.metagraphs) > 1 else "",

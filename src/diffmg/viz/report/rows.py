@@ -47,7 +47,7 @@ def _rows(rows: Sequence[Row], caption: object, heads: tuple[str, str], *, bars:
     body = "".join(_row(row, scale, bars=bars) for row in rows)
     grid = "".join(f'<s style="left:{share(v, scale):.2f}%">{v:.6g}</s>' for v in (scale[0], _middle(scale), scale[-1]))
     foot = f'<tr class="axis" aria-hidden="true"><td></td><td><div class="track">{grid}</div></td><td></td></tr>'
-    head = "".join(f'<th scope="col">{text(h)}</th>' for h in (heads[0], "", heads[1]))
+    head = "".join(f'<th scope="col">{text(h)}</th>' for h in (heads[0], "chart", heads[1]))
     return (
         f'<table class="dots"><caption>{text(caption)}</caption><thead class="unseen"><tr>{head}</tr></thead>'
         f"<tbody>{body}{foot}</tbody></table>"
