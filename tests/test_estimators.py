@@ -310,6 +310,8 @@ def test_a_problem_or_a_network_and_a_task_must_be_given(fitted: MetaGraphClassi
         classifier().fit(problem, fields())
     with pytest.raises(DiffmgError, match="a problem, or a network and a task"):
         classifier().fit(library())
+    with pytest.raises(DiffmgError, match=r"but got dict and list; .*from_tables"):
+        classifier().fit({"author": ["ann"]}, ["art"])  # type: ignore[arg-type]
 
 
 def test_other_data_are_refused(fitted: MetaGraphClassifier, tmp_path: Path) -> None:

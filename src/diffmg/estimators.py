@@ -178,6 +178,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             raise DiffmgError(f"a problem has its task, but got another one beside it: {task!r}")
         if not isinstance(data, Problem) and task is None:
             raise DiffmgError(f"a problem, or a network and a task, must be given, but got only {type(data).__name__}")
+        if not isinstance(data, Problem) and not (isinstance(data, HeteroGraph) and isinstance(task, Task)):
+            raise DiffmgError(
+                f"a problem, or a network and a task, must be given, but got {type(data).__name__} and "
+                f"{type(task).__name__}; `HeteroGraph.from_tables` and `from_frame` of a task make them of data frames"
+            )
         problem = data if isinstance(data, Problem) else Problem(data, task)  # type: ignore[arg-type]
         cls._check(type(problem.task))
         return problem

@@ -69,3 +69,21 @@ def test_kinds_not_seen_at_fitting_are_pooled_or_nothing():
 
 def test_a_name_stays_left_out_whatever_comes():
     assert features(fitted([f"name{i}" for i in range(99)]), ["a", "a"]) is None
+
+
+@pytest.mark.parametrize("different", [5, 400])
+def test_a_few_cells_that_make_numbers_text_are_named(different):
+    """As a category, and left out as a name."""
+    texts = [f"{n % different}.5" for n in range(400)]
+    encoder = Category.fit(pa.chunked_array([[*texts[:-3], "1,400", "1,400", "unknown"]]))
+    assert encoder is not None
+    assert encoder.note.endswith("; nearly all are numbers, but not '1,400': empty such cells to read it as numbers")
+    assert bool(encoder.left_out) is (different == 400)
+
+
+@pytest.mark.parametrize("others", [["007"] * 40, ["x"] * 100, []])
+def test_codes_and_mixed_texts_are_no_numbers(others):
+    """Zeros in front belong to a code; a tenth of other texts is more than a slip."""
+    encoder = Category.fit(pa.chunked_array([["1", "-2.5", "3e4"] * 100 + others]))
+    assert encoder is not None
+    assert encoder.stray == ""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 from diffmg.core.errors import DiffmgError
@@ -13,6 +14,7 @@ from diffmg.estimators import MetaGraphClassifier
 from diffmg.graph.fingerprint import graph_digests
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.search.diffmg import DiffMG
+from diffmg.tables import read_table
 from diffmg.tasks import NodeClassification
 from library import library
 
@@ -167,3 +169,15 @@ def test_columns_of_polars_that_can_be_no_feature_do_no_harm():
     graph = HeteroGraph.from_tables({"a": frame, "b": None}, ODD_LINKS)
     assert "a" not in graph.features
     assert all("left out" in note for note in graph.notes[:3])
+
+
+def test_an_index_of_pandas_without_a_name_is_no_column(tmp_path):
+    """A frame of some rows has one, and writes it into Parquet."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"film": [f"f{i}" for i in range(8)], "year": range(2000, 2008)})[lambda f: f.year % 5 > 0]
+    frame.to_parquet(tmp_path / "films.parquet")
+    assert "__index_level_0__" in parquet.read_schema(tmp_path / "films.parquet").names
+    edges = {("film", "of", "decade"): {"film": ["f3", "f4"], "decade": [0, 1]}}
+    for table in (frame, read_table(tmp_path / "films.parquet")):
+        graph = HeteroGraph.from_tables({"film": table, "decade": None}, edges)
+        assert (graph.features["film"].shape, graph.notes) == ((6, 1), ("film.year: number",))

@@ -133,7 +133,7 @@ def test_nearly_all_values_are_enough_and_the_others_are_dropped(tmp_path: Path)
     assert "relation customer: 1 rows with unknown customers ids left out, such as [7]" in notes
     for row in tables["orders"][:10]:
         row["customer_id"] = 7
-    with pytest.raises(DiffmgError, match="none could be guessed from names and values"):
+    with pytest.raises(DiffmgError, match=r"guessed from names and values \(orders.customer_id.* 83.3 % .*not a key"):
         describe_database(by_pandas(tmp_path / "b.db", tables), "customers.churned")
 
 
@@ -145,7 +145,9 @@ def test_declared_keys_win(tmp_path: Path):
         connection.execute("INSERT INTO notes VALUES (1, 100)")
     connection.close()
     described = describe_database(str(path), "customers.churned")
-    assert (described.notes, {*described.nodes}) == ((), {"customers", "notes"})
+    assert {*described.nodes} == {"customers", "notes"}
+    (note,) = described.notes
+    assert note.endswith("that no key links to customers, are left out: categories, order_items, orders, products")
 
 
 def test_the_label_is_no_key(tmp_path: Path):
@@ -244,3 +246,37 @@ def test_folders_that_are_no_database(tmp_path: Path, files: dict[str, str], mes
         (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(DiffmgError, match=message):
         describe_database(str(tmp_path), "a.x")
+
+
+def test_a_key_that_other_tables_have_is_better_than_an_id_that_none_refers_to(tmp_path: Path):
+    tables: Rows = {
+        "People": [{"ID": i, "playerID": f"p{i}", "bats": "LR"[i % 2]} for i in range(20)],
+        "Batting": [{"playerID": f"p{i % 20}", "year": 2000 + i % 7} for i in range(60)],
+    }
+    described = describe_database(by_pandas(tmp_path / "a.db", tables), "People.bats")
+    assert described.nodes["People"].id == ("playerID",)
+    assert "key Batting.playerID -> People.playerID: 100 % of 60 values, guessed" in described.notes
+
+
+def test_a_number_called_like_its_own_table_is_no_key(tmp_path: Path):
+    """A flight has a number, and that is not the row of another flight."""
+    flights = [{"flight_id": i, "flight": i // 2, "carrier": "AB"[i % 2], "late": i % 3 > 0} for i in range(40)]
+    tables: Rows = {"flights": flights, "airlines": [{"carrier": c, "name": f"{c} {c}"} for c in "AB"]}
+    described = describe_database(by_pandas(tmp_path / "a.db", tables), "flights.late")
+    assert [*described.relations] == ["carrier"]
+    assert "flight" in (described.nodes["flights"].features or ())
+
+
+def test_what_is_left_out_is_told_and_how_near_it_was(tmp_path: Path):
+    items = [row | {"order_id": row["order_id"] + 60 * (row["order_id"] < 9)} for row in SHOP["order_items"]]
+    tables = SHOP | {"towns": [{"town": "x", "size": 3}], "order_items": items}
+    address = by_pandas(tmp_path / "a.db", tables)
+    near = "key order_items.order_id -> orders.id: 80.0 % of 90 values, not a key: it would take 95 %"
+    for target, rest in (
+        ("customers.churned", "categories, order_items, products, towns"),
+        ("products.price", "customers, orders, towns"),
+    ):
+        described = describe_database(address, target)
+        gone = f"tables without rows, or that no key links to {target.split('.')[0]}, are left out: {rest}"
+        assert {near, gone} <= {*described.notes}
+        assert described.on_unknown == "error"

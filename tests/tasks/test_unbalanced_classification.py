@@ -212,8 +212,8 @@ def test_chance_is_a_half_or_the_share_of_positives(metric):
 
 def test_the_standard_error_goes_by_the_rare_class():
     plain, ranked = task_of(), task_of(metric="roc_auc")
-    assert ranked.standard_error(0.8) == pytest.approx(np.sqrt(0.8 * 0.2 / 3))
-    assert plain.standard_error(0.8) == pytest.approx(np.sqrt(0.8 * 0.2 / 36))
+    assert ranked.standard_error(0.6) == pytest.approx(np.sqrt(0.6 * 0.4 / 3))
+    assert plain.standard_error(0.6) == pytest.approx(np.sqrt(0.6 * 0.4 / 36))
 
 
 def test_answers_are_those_of_any_classification():

@@ -99,6 +99,17 @@ def test_with_importances_the_important_arrows_are_drawn() -> None:
     assert tower.own_share == pytest.approx(0.0)
 
 
+def test_numbers_of_neighbours_are_told_of_though_they_are_not_drawn() -> None:
+    """Importances of paths that are not the meta graph's are those of counts."""
+    drawn, counted = Relation("b", "r", "a"), Relation("b", "owns", "a")
+    metagraph = MetaGraph("a", ((drawn,),))
+    known = [PathImportance("a", (drawn,), 0.1, 0.0), PathImportance("a", (counted,), 0.3, 0.0)]
+    (tower,) = meaning_of([metagraph], known).towers
+    assert tower.sentence.endswith(" Not drawn: how many nodes are linked by each relation (75%), first of all owns.")
+    (plain,) = meaning_of([metagraph], known[:1]).towers
+    assert "Not drawn" not in plain.sentence
+
+
 def test_importances_of_another_target_or_of_no_use_change_nothing() -> None:
     plain = meaning_of([PLANTED])
     for other in (PathImportance("venue", (), 1.0, 0.0), PathImportance("author", (), -0.1, 0.0)):

@@ -88,3 +88,13 @@ def test_the_best_is_that_of_the_whole_run_and_not_of_searches(terminal: Console
     assert watch.best == {"search": 0.9, "train": 0.7}
     last = text(terminal).rpartition("train-1")[2]
     assert "best validation auc 0.7000" in last
+
+
+def test_the_best_of_a_method_beside_the_model_is_its_own(terminal: Console) -> None:
+    watch = ProgressWatch("auc", 1, terminal)
+    for phase, score in (("race", 0.9), ("beside-mlp", 0.7), ("beside-svd", 0.6)):
+        watch.begin(phase, Unfinished())  # type: ignore[arg-type]
+        watch.epoch(Epoch(1, 0.1, 0.1, score))
+        watch.end()
+    assert watch.best == {"race": 0.9, "beside": 0.6}
+    assert "best validation auc 0.6000" in text(terminal).rpartition("beside-svd")[2]

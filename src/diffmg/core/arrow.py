@@ -1,5 +1,6 @@
 """Conversion of columns from any library to Arrow."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from diffmg.core.errors import DiffmgError
+
+UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name: numbers of rows, not a column of anybody's."""
 
 
 def as_column(values: Any, what: str) -> pa.ChunkedArray:
@@ -40,7 +44,8 @@ def as_frame(given: Any, what: str) -> pa.Table:
 
 
 def checked_table(table: pa.Table, what: str) -> pa.Table:
-    """The table, its columns with names of their own and of types that can be taken from."""
+    """The table without an unnamed index of pandas, its columns of types that can be taken from; no name is double."""
+    table = table.drop_columns([name for name in table.column_names if UNNAMED_INDEX.fullmatch(name)])
     double = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
     if double:
         raise DiffmgError(f"every column of {what} must have a name of its own, but got {double} more than once")

@@ -33,8 +33,14 @@ RESAMPLES = 400
 
 
 def error_of_share(score: float, count: float) -> float:
-    """The standard error of a score that is a share of `count` examples; 0 for a score that is none."""
-    return math.sqrt(score * (1 - score) / max(1, count)) if 0 <= score <= 1 else 0.0
+    """The standard error of a score that is a share of `count` examples; 0 for a score that is none.
+
+    A perfect score has that of one example less: nothing is sure because a few examples have no error.
+    """
+    count = max(1, count)
+    edge = min(0.5, 1 / count)
+    share = min(max(score, edge), 1 - edge)
+    return math.sqrt(share * (1 - share) / count) if 0 <= score <= 1 else 0.0
 
 
 class Task(ABC):

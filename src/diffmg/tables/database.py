@@ -18,7 +18,7 @@ from diffmg.tables.as_of import as_of_notes, latest_of
 from diffmg.tables.catalogue import DatabaseTable, ForeignKey, read_catalogue
 from diffmg.tables.connecting import connected, without_password
 from diffmg.tables.description import Description, NodeTable, RelationTable
-from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
+from diffmg.tables.guessing import Guess, are_exact, guess_notes, kept_guesses, with_guessed_keys
 from diffmg.tables.keys import repeats
 from diffmg.tables.leakage import held_back
 from diffmg.tables.reading import with_notes
@@ -67,13 +67,14 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
         times = times_of(as_of or {}, tables)
         if not has_rows(connection, tables[name], (), times.get(name, {})):
             raise _no_rows(name, times)
-        tables = linked_to(name, with_rows(connection, tables, times))
+        found, tables = tables, linked_to(name, with_rows(connection, tables, times))
     guesses = kept_guesses(guesses, tables)
     relations = relations_of(tables, name)
     if not relations:
+        nearest = "".join(f" ({guess})" for guess in guesses if isinstance(guess, Guess))
         raise DiffmgError(
             f"foreign keys must link {name!r} to other tables with rows, but got none, and none could be guessed from "
-            "names and values; declare keys in the database, or describe the relations in a TOML file"
+            f"names and values{nearest}; declare keys in the database, or describe the relations in a TOML file"
         )
     return Description(
         nodes_of(tables, name, frozenset({*labels, *hidden})),
@@ -82,7 +83,7 @@ def describe_database(address: str, target: str, *, as_of: Times | None = None, 
         database=address,
         on_unknown="drop" if as_of or not are_exact(guesses) else "error",
         as_of={f"{t}.{column}": time for t in tables for column, time in times.get(t, {}).items()},
-        notes=guess_notes(guesses),
+        notes=(*guess_notes(guesses), *left_out_notes(found, name, tables)),
     )
 
 
@@ -119,6 +120,12 @@ def linked_to(target: str, tables: Tables) -> dict[str, DatabaseTable]:
     while new := {t for pair in pairs if found & {*pair} for t in pair} - found:
         found |= new
     return {name: table for name, table in tables.items() if name in found}
+
+
+def left_out_notes(found: Tables, target: str, used: Tables) -> tuple[str, ...]:
+    """Which of the tables that were found are not used, for people."""
+    rest = ", ".join(name for name in found if name not in used)
+    return (f"tables without rows, or that no key links to {target}, are left out: {rest}",) if rest else ()
 
 
 def nodes_of(tables: Tables, target: str, hidden: frozenset[str]) -> dict[str, NodeTable]:

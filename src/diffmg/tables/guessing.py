@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CONTAINED = 0.95
 """The share of a column's values that must be in the key it refers to."""
+NEAR = 0.5
+"""The share from which a column that is called like a key, but is none, is told of."""
 SUFFIX = re.compile(r"(^|_)(id|key|fk|code|no|nr|uuid)$|(?<=[a-z])id$")
 """What a column is called after that refers to something."""
 GENERIC = {"id", "key", "code", "no", "nr", "uuid", "pk", "rowid", "index", "name", "number"}
@@ -67,19 +69,27 @@ class Guess:
         return self.found / self.values
 
     @property
+    def missed(self) -> bool:
+        """Whether too few values are found for a key: it is told, and not used."""
+        return self.share < CONTAINED
+
+    @property
     def exact(self) -> bool:
-        """Whether every value is found; others have to be dropped."""
-        return self.found == self.values
+        """Whether every value is found, or it is no key; others have to be dropped."""
+        return self.missed or self.found == self.values
 
     def is_in(self, tables: Tables) -> bool:
-        """Whether these tables have the key."""
+        """Whether these tables have the key, or one of them might have had it."""
+        if self.missed:
+            return self.table in tables or self.key.table in tables
         return self.table in tables and self.key in tables[self.table].foreign
 
     def __str__(self) -> str:
         """The evidence in words."""
-        share = "100" if self.exact else f"{min(99.9, 100 * self.share):.1f}"
+        share = "100" if self.found == self.values else f"{min(99.9, 100 * self.share):.1f}"
         ends = f"{self.table}.{self.key.columns[0]} -> {self.key.table}.{self.key.refers[0]}"
-        return f"{ends}: {share} % of {_spaced(self.values)} values, guessed"
+        end = f"not a key: it would take {100 * CONTAINED:.0f} %" if self.missed else "guessed"
+        return f"{ends}: {share} % of {_spaced(self.values)} values, {end}"
 
 
 Guesses = tuple[PrimaryGuess | Guess, ...]
@@ -90,19 +100,22 @@ def with_guessed_keys(
 ) -> tuple[dict[str, DatabaseTable], Guesses]:
     """The tables with keys guessed, and the evidence; as they are where the database declares any foreign key.
 
-    A table without a primary key gets one if a column is unique and is called id, TABLE_id or TABLEId, or is the first
-    one, or is called like a key. A column refers to such a key if it is called like it or like its table, and nearly
-    all of its values are in it. `labels`, each a table and a column, are no keys.
+    A table without a primary key gets one if a column is unique and is called like a key and other tables have a column
+    of its name, or is called id, TABLE_id or TABLEId, or is the first one, or is called like a key. A column refers to
+    such a key if it is called like it or like its table, and nearly all of its values are in it; if only most of them
+    are, that is told. `labels`, each a table and a column, are no keys.
     """
     if any(table.foreign for table in tables.values()):
         return dict(tables), ()
     free = {name: [c for c in table.columns if (name, c) not in labels] for name, table in tables.items()}
-    own = [g for n, t in tables.items() if not t.primary and (g := _primary(connection, t, free[n])) is not None]
+    own = [
+        g for n, t in tables.items() if not t.primary and (g := _primary(connection, t, free[n], tables)) is not None
+    ]
     keyed = dict(tables)
     for primary in own:
         keyed[primary.table] = replace(keyed[primary.table], primary=(primary.column,))
     foreign = [g for n, table in keyed.items() for g in _foreign(connection, table, free[n], keyed)]
-    for guess in foreign:
+    for guess in (g for g in foreign if not g.missed):
         table = keyed[guess.table]
         keyed[guess.table] = replace(table, foreign=(*table.foreign, guess.key))
     return keyed, (*own, *foreign)
@@ -121,8 +134,10 @@ def names_of(table: str) -> set[str]:
     return {name, *single}
 
 
-def _primary(connection: Connection, table: DatabaseTable, columns: Sequence[str]) -> PrimaryGuess | None:
-    for column in _candidates(table, columns):
+def _primary(
+    connection: Connection, table: DatabaseTable, columns: Sequence[str], tables: Tables
+) -> PrimaryGuess | None:
+    for column in [*_shared(table, columns, tables), *_candidates(table, columns)]:
         rows, known, different = counts_of(connection, table, column)
         if rows and rows == known == different and _is_key(_values(connection, table, column)):
             return PrimaryGuess(table.name, column, rows)
@@ -139,6 +154,19 @@ def _candidates(table: DatabaseTable, columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*called, *first, *others]))
 
 
+def _shared(table: DatabaseTable, columns: Sequence[str], tables: Tables) -> list[str]:
+    """Columns that are called like a key, after no table, and by which other tables may refer to this one.
+
+    None where another table has a column that is called like this one.
+    """
+    elsewhere = {words_of(c) for other in tables.values() if other is not table for c in other.columns}
+    if any(_ends(SUFFIX.sub("", c), name) for c in elsewhere for name in names_of(table.name)):
+        return []
+    named = {name for other in tables for name in names_of(other)}
+    found = [c for c in columns if table.columns[c] in KINDS and words_of(c) in elsewhere - GENERIC]
+    return [c for c in found if SUFFIX.search(words_of(c)) and SUFFIX.sub("", words_of(c)) not in named]
+
+
 def _foreign(connection: Connection, table: DatabaseTable, columns: Sequence[str], tables: Tables) -> Iterator[Guess]:
     """The best guess for each column that is called like another table's key."""
     for column in columns:
@@ -152,7 +180,8 @@ def _called_like(column: str, table: DatabaseTable, tables: Tables) -> list[Data
     """Tables whose key or name a column is called like; by the longest name where there are several."""
     keyed = [other for other in tables.values() if len(other.primary) == 1]
     own = table.primary == (column,)
-    lengths = {other.name: _match(column, other, own=own) for other in keyed if not (own and other is table)}
+    itself = own or SUFFIX.sub("", words_of(column)) in names_of(table.name)  # the number of a row, not of another one
+    lengths = {other.name: _match(column, other, own=own) for other in keyed if not (itself and other is table)}
     best = max(lengths.values(), default=0)
     return [other for other in keyed if best and lengths.get(other.name) == best]
 
@@ -182,7 +211,7 @@ def _guess(connection: Connection, table: DatabaseTable, column: str, other: Dat
         return None
     found = pc.sum(pc.is_in(values, value_set=known.combine_chunks())).as_py()
     guess = Guess(table.name, ForeignKey((column,), other.name, other.primary), len(values), found)
-    return guess if guess.share >= CONTAINED and (table is not other or guess.key.columns != other.primary) else None
+    return guess if guess.share >= NEAR and (table is not other or guess.key.columns != other.primary) else None
 
 
 def _values(connection: Connection, table: DatabaseTable, column: str) -> pa.ChunkedArray:
@@ -203,7 +232,7 @@ def _is_key(values: pa.ChunkedArray) -> bool:
 
 
 def kept_guesses(guesses: Guesses, tables: Tables) -> Guesses:
-    """The guesses that are keys of these tables."""
+    """The guesses that are keys of these tables, or nearly."""
     return tuple(guess for guess in guesses if guess.is_in(tables))
 
 

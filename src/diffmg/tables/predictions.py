@@ -14,7 +14,7 @@ from diffmg.core.files import is_file_name
 from diffmg.core.plan import is_select
 from diffmg.tables.catalogue import read_catalogue
 from diffmg.tables.connecting import connected
-from diffmg.tables.database import columns_of, linked_to, nodes_of, relations_of, short_name, with_rows
+from diffmg.tables.database import columns_of, left_out_notes, linked_to, nodes_of, relations_of, short_name, with_rows
 from diffmg.tables.description import Description, NodeTable, RelationTable
 from diffmg.tables.folder import name_in
 from diffmg.tables.guessing import are_exact, guess_notes, kept_guesses, with_guessed_keys
@@ -53,7 +53,7 @@ def describe_predictions(address: str, given: Predictions) -> Description:
         tables, guesses = with_guessed_keys(connection, tables)
         roles = Roles.of(given, table, tables)
         tables = {n: t for n, t in tables.items() if not holds_predictions(connection, t, table, roles)}
-        tables = linked_to(roles.entity_table, with_rows(connection, tables, {}))
+        found, tables = tables, linked_to(roles.entity_table, with_rows(connection, tables, {}))
         guesses = kept_guesses(guesses, tables)
         times = time_columns(connection, tables, _static(given.static, tables))
         _check_timed(times, tables)
@@ -84,7 +84,7 @@ def describe_predictions(address: str, given: Predictions) -> Description:
         moments=moments,
         windows=windows,
         on_unknown="error" if are_exact(guesses) else "drop",
-        notes=guess_notes(guesses),
+        notes=(*guess_notes(guesses), *left_out_notes(found, roles.entity_table, tables)),
     )
 
 

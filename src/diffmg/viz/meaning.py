@@ -11,11 +11,14 @@ from diffmg.core import MetaGraph, MetaPath, Relation
 from diffmg.core.importance import PathImportance
 from diffmg.viz.marks import Mark, Use, marks_of
 from diffmg.viz.sentence import sentence_of
+from diffmg.viz.words import relation_words
 
 MOST_ARROWS = 24
 """The most arrows of one tower that are drawn."""
 MOST_PATHS = 16
 """The most meta paths that are listed."""
+LEAST_UNDRAWN, MOST_UNDRAWN = 0.02, 3
+"""From which share on inputs that are not drawn are told of, and by how many relations."""
 
 
 class Box(NamedTuple):
@@ -132,9 +135,19 @@ def _tower(metagraph: MetaGraph, shares: Shares | None) -> Tower:
         paths=paths,
         more_paths=None if count is None else count - len(paths),
         unused=tuple(m for m in marks_of(metagraph) if m.use is not Use.SENDS),
-        sentence=sentence_of(metagraph.target, [(p.path, p.share) for p in paths], count),
+        sentence=sentence_of(metagraph.target, [(p.path, p.share) for p in paths], count) + _undrawn(metagraph, shares),
         own_share=None if shares is None else shares.get((), 0.0),
     )
+
+
+def _undrawn(metagraph: MetaGraph, shares: Shares | None) -> str:
+    """A sentence on numbers of neighbours (`counts`), which are inputs and no messages, where they have a share."""
+    rest = {path: share for path, share in (shares or {}).items() if share > 0 and path not in metagraph.meta_paths}
+    if sum(rest.values()) < LEAST_UNDRAWN:
+        return ""
+    ranked = dict.fromkeys(path[0] for path in sorted(rest, key=lambda p: (-rest[p], len(p), p)) if path)
+    names = "; ".join(relation_words(relation) for relation in islice(ranked, MOST_UNDRAWN))
+    return f" Not drawn: how many nodes are linked by each relation ({sum(rest.values()):.0%}), first of all {names}."
 
 
 def _arrows(metagraph: MetaGraph, shares: Shares | None) -> list[Arrow]:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from diffmg.training.job import Epoch, Job
 
 
+BESIDE = "beside"
+"""The kind of phases that train another method, to compare with."""
+
+
 class Spinner:
     """Shows the latest step and how long it has taken so far; nothing where there is no terminal."""
 
@@ -69,6 +73,8 @@ class ProgressWatch:
         """A job starts or resumes."""
         self.spinner.stop()
         self.job, self.kind, self.busy = job, kind_of(phase), True
+        if self.kind == BESIDE:
+            self.best.pop(BESIDE, None)  # each of them is another method
         self.time.begin(phase, job.epoch)
         self.progress = Progress(
             TextColumn("{task.description:<10}", markup=False),

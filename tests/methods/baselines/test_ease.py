@@ -9,6 +9,7 @@ from baseline_checks import CHOICES, shop
 from diffmg.core.errors import DiffmgError
 from diffmg.methods.baselines import _item_weights
 from diffmg.methods.baselines.ease import Ease
+from diffmg.methods.baselines.item_knn import ItemKNN
 from fitted_checks import SETTINGS, assert_a_saved_network_predicts_by_itself, outputs
 
 
@@ -46,6 +47,22 @@ def test_too_many_items_are_refused(monkeypatch):
         Ease().check(shop(), SETTINGS)
     monkeypatch.setattr(_item_weights, "MOST_NUMBERS", 32)
     Ease().check(shop(), SETTINGS)
+
+
+@pytest.mark.parametrize("kind", [Ease, ItemKNN])
+def test_cheap_goes_by_the_items_that_somebody_chose(kind, monkeypatch):
+    """Three of four."""
+    monkeypatch.setattr(kind, "cheap_items", 3)
+    assert kind().is_cheap(shop())
+    monkeypatch.setattr(kind, "cheap_items", 2)
+    assert not kind().is_cheap(shop())
+
+
+def test_only_the_weights_of_chosen_items_are_stored():
+    network = Ease().network(shop(), SETTINGS, 0)
+    network.fit(shop(), 0)
+    assert network.kept("chosen").tolist() == [0, 1, 2]
+    assert network.kept("block").shape == (3, 3)
 
 
 def test_bad_options():

@@ -166,3 +166,24 @@ def test_of_a_ranking_it_is_better_than_popularity():
     problem = load_dataset("films:400")
     found = problem.task.final_scores(outputs(Svd(), problem), "test")
     assert found["ndcg"] > 1.5 * found["popularity_ndcg"]
+
+
+@pytest.mark.parametrize(("nodes", "relations", "cheap"), [(30, 8, True), (30, 10, False), (3000, 4, False)])
+def test_many_products_of_two_relations_are_not_cheap(nodes, relations, cheap):
+    """Twice as many relations with their reverses: 272 blocks, 420, and 72 of 3000 columns."""
+    edges = {("n", f"r{i}", "n"): np.array([[i, 1], [2, i + 3]]) for i in range(relations)}
+    graph = HeteroGraph.build({"n": nodes}, edges, reverse=True)
+    task = NodeClassification.build("n", [0, 1] * (nodes // 2), train=[0, 1, 2, 3], val=[4, 5])
+    method = Svd(rank=512)
+    assert method.is_cheap(Problem(graph, task)) is cheap
+    sizes = [block.shape[1] for block in blocks_of(graph, "n")]
+    assert cheap is (len(sizes) <= 300 and sum(sizes) * 512 <= 2**26)
+
+
+def test_ranks_that_are_tried_fit_the_columns():
+    """72 blocks of 3000 columns: rank 256 is within the limit, 512 is not."""
+    graph = HeteroGraph.build(
+        {"n": 3000}, {("n", f"r{i}", "n"): np.array([[i], [i + 3]]) for i in range(4)}, reverse=True
+    )
+    problem = Problem(graph, NodeClassification.build("n", [0, 1] * 1500, train=[0, 1], val=[4, 5]))
+    assert Svd().tunable_on(problem) == {**Svd.tunable, "rank": (64, 128, 256)}

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from diffmg.methods.baselines import _trees
-from diffmg.methods.baselines._trees import Tree, Trees, tree_from_lightgbm
+from diffmg.methods.baselines._trees import Tree, Trees, tree_from_lightgbm, tree_from_sklearn
 
 STUMP = Tree(*np.array([[1, 0.5, 1, 1, 2, 0], [0, 0, 0, 1, 1, -1.0], [0, 0, 0, 2, 2, 3.0]]).T)
 """Column 1 at most 0.5, or missing: -1; else 3."""
@@ -56,3 +57,13 @@ def test_a_single_leaf_is_a_tree():
 def test_buffers_are_all_that_is_needed():
     trees = Trees.join([(0, STUMP)], [0.0])
     assert torch.equal(Trees(**trees.buffers()).scores(X), trees.scores(X))
+
+
+def test_a_split_by_what_is_missing_has_a_finite_threshold_and_the_same_answers():
+    x = np.where(np.arange(200) % 2, np.nan, np.linspace(-1e30, 1e30, 200))[:, None]
+    grown = HistGradientBoostingRegressor(max_iter=3).fit(x, np.isnan(x[:, 0]) * 5.0)
+    nodes = [stage[0].nodes for stage in grown._predictors]
+    assert any(np.isinf(n["num_threshold"]).any() for n in nodes)
+    trees = Trees.join([(0, tree_from_sklearn(n)) for n in nodes], [float(grown._baseline_prediction.item())])
+    assert all(tensor.isfinite().all() for tensor in trees.buffers().values())
+    np.testing.assert_allclose(trees.scores(torch.from_numpy(x))[:, 0], grown.predict(x), rtol=1e-12)

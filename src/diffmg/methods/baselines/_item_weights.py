@@ -1,10 +1,12 @@
 """Recommenders that score an item by the weights between it and the items a user chose."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Settings
@@ -17,18 +19,17 @@ from diffmg.tasks.problem import Problem
 MOST_NUMBERS = 2**29
 """Limit of (users + items) * items: two dense matrices of single precision, 2 GiB together."""
 
-CHEAP = 5000
-"""Items up to which weights between all of them take seconds."""
-
 
 class ByItemWeights(FittedBaseline):
     """A baseline whose representation of a user is the row of chosen items, that of an item its column of weights."""
 
     towers = (2,)
+    cheap_items: ClassVar[int]
+    """Items, each chosen by somebody, up to which the weights between all of them take seconds."""
 
     def is_cheap(self, problem: Problem) -> bool:
-        """A few thousand items: weights between all of them are computed, kept and multiplied."""
-        return problem.graph.num_nodes[problem.task.target_types[1]] <= CHEAP
+        """Some thousand items: weights between all that anybody chose are computed, kept and multiplied."""
+        return len(chosen_items(choices_between(problem.graph, *problem.task.target_types))) <= self.cheap_items
 
     def check(self, problem: Problem, settings: Settings) -> None:
         """Also require choices, and few enough items for dense matrices."""
@@ -41,6 +42,11 @@ class ByItemWeights(FittedBaseline):
                 f"matrices, but got {users} users and {items} items ({(users + items) * items * 4 / 2**30:.1f} GiB); "
                 "take a method with short vectors, such as 'lightgcn'"
             )
+
+
+def chosen_items(choices: sp.csr_matrix) -> NDArray[np.int64]:
+    """The items that anybody chose; choices are (users, items)."""
+    return np.flatnonzero(np.bincount(choices.indices, minlength=choices.shape[1]))
 
 
 class ItemWeights(Fitted):

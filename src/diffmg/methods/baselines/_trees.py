@@ -12,6 +12,7 @@ from torch import Tensor
 
 CHUNK = 2**22
 """Rows times trees that are walked at once."""
+LARGEST = float(np.finfo(np.float64).max)
 
 
 class Tree(NamedTuple):
@@ -83,11 +84,16 @@ class Trees:
 
 
 def tree_from_sklearn(nodes: NDArray[Any]) -> Tree:
-    """A tree from the structured array of a histogram-based gradient boosting predictor."""
+    """A tree from the structured array of a histogram-based gradient boosting predictor.
+
+    A node that tells missing values from all others has an infinite threshold there. The largest number does the same,
+    and is finite, as all weights of a model file must be.
+    """
     leaf, own = nodes["is_leaf"].astype(bool), np.arange(len(nodes))
     left, right = (np.where(leaf, own, nodes[side]) for side in ("left", "right"))
     value = np.where(leaf, nodes["value"], 0.0)
-    return Tree(nodes["feature_idx"], nodes["num_threshold"], nodes["missing_go_to_left"], left, right, value)
+    threshold = np.clip(nodes["num_threshold"], -LARGEST, LARGEST)
+    return Tree(nodes["feature_idx"], threshold, nodes["missing_go_to_left"], left, right, value)
 
 
 def tree_from_lightgbm(root: Mapping[str, Any]) -> Tree:

@@ -30,6 +30,7 @@ class ItemKNN(ByItemWeights):
     """Added to the denominator: lowers similarities that rest on few users."""
 
     summary = "recommendation: items chosen together with those a user chose (cosine, nearest neighbours)"
+    cheap_items: ClassVar = 10_000
     tunable: ClassVar = {"neighbours": (20, 50, 200, 500), "shrinkage": (0.0, 1.0, 10.0, 50.0)}
 
 

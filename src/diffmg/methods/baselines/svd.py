@@ -1,6 +1,7 @@
 """A truncated SVD of relations: logistic or ridge regression on it for labels, itself where pairs are scored."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -22,6 +23,10 @@ from diffmg.methods.baselines._moves import both_sides_scaled, moves_into
 from diffmg.methods.baselines._svd import Floats, root_mean_square, side_by_side, truncated_svd
 from diffmg.nn.fitted import Fitted
 from diffmg.tasks.problem import Problem
+
+MOST_BLOCKS = 300
+MOST_NUMBERS = 2**26
+"""Blocks, and entries of V, up to which a race tries it: seconds, and some copies of 512 MiB."""
 
 _DECOMPOSED: WeakKeyDictionary[HeteroGraph, dict[tuple[str, int, int], tuple[Floats, Floats]]] = WeakKeyDictionary()
 
@@ -56,11 +61,32 @@ class Svd(FittedBaseline):
         else:
             TrainingLabels.of(problem.task)
 
+    def tunable_on(self, problem: Problem) -> Mapping[str, tuple[Any, ...]]:
+        """No higher rank than the columns of M allow."""
+        columns = sum(_widths(problem))
+        ranks = self.tunable["rank"]
+        return {**self.tunable, "rank": tuple(r for r in ranks if r == ranks[0] or columns * r <= MOST_NUMBERS)}
+
+    def is_cheap(self, problem: Problem) -> bool:
+        """Whether M has few blocks and columns: products of two of many relations within a type are very many."""
+        widths = _widths(problem)
+        return len(widths) <= MOST_BLOCKS and sum(widths) * self.rank <= MOST_NUMBERS
+
     def model(self, problem: Problem, settings: Settings, seed: int) -> nn.Module:
         """The one for labels, or the one for pairs."""
         if len(problem.task.target_types) == 2:
             return ChoicesSvd(self.rank, self.l2)
         return super().model(problem, settings, seed)
+
+
+def _widths(problem: Problem) -> list[int]:
+    """Columns of the blocks of M that relations and products of two give, if all have reverses; none for pairs."""
+    if len(problem.task.target_types) == 2:
+        return []
+    schema, (target,) = problem.graph.schema, problem.task.target_types
+    first = [r.source for r in schema.into(target)]
+    second = [r.source for source in first for r in schema.into(source)]
+    return [problem.graph.num_nodes[t] for t in (*first, *second)]
 
 
 @Svd.builds
