@@ -125,14 +125,13 @@ def test_all_candidates_failing_is_an_error(classification):
         run(race_of(classification, 8, value=lambda _: math.nan))
 
 
-def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypatch):
-    clock = [0.0]
-    race = race_of(recommendation, "40s")
+def run_by_the_clock(race, monkeypatch, pace=1.0):
+    """Run a race of which each training takes `pace` seconds."""
+    clock, train = [0.0], race._train
     monkeypatch.setattr("diffmg.race.loop.time.perf_counter", lambda: clock[0])
-    train = race._train
 
     def slow(which, **how):
-        clock[0] += len(which)
+        clock[0] += pace * len(which)
         return train(which, **how)
 
     race._train = slow
@@ -140,6 +139,20 @@ def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypa
         before = clock[0]
         race.advance()
         race.seconds += clock[0] - before
+
+
+@pytest.mark.parametrize(("pace", "explored", "again"), [(1.0, 24, 2), (2.0, 8, 1), (4.0, 12, 0)])
+def test_seconds_are_kept_back_for_a_finalist_on_all_folds(classification, monkeypatch, pace, explored, again):
+    """Of 40 trainings 24 explore; of 20 it would be 12, and too few were left; of 10 there are too few anyway."""
+    race = race_of(classification, "40s", folds=FOLDS)
+    run_by_the_clock(race, monkeypatch, pace)
+    assert race.explored == explored
+    assert sum(len(entry.values) > 1 for entry in race.board.entries) == again
+
+
+def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypatch):
+    race = race_of(recommendation, "40s")
+    run_by_the_clock(race, monkeypatch)
     assert 32 <= race.epoch <= 44
     assert (race.spent.trainings, race.spent.explored) == (race.epoch, race.explored)
     again = race_of(recommendation, race.spent)

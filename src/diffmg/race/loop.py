@@ -178,11 +178,15 @@ class Race(Job):
         return self.exhausted or self.epoch >= most
 
     def _time_for_finals(self, seconds: float) -> bool:
-        """Whether it is time for the finals: where too little is left for a single finalist, exploring goes on."""
-        whole = self.rules.budget.seconds or 0
-        turns = len(list(turns_of(self.rules.folds, REPEATS)))
-        room = self._left(seconds, turns) >= turns + any(self.board.limits)
-        return seconds >= self.rules.share * whole and (room or seconds >= LATEST * whole)
+        """Whether enough was explored, or another batch would leave too little for a finalist.
+
+        Where too little is left already, exploring goes on.
+        """
+        whole, turns = self.rules.budget.seconds or 0, len(list(turns_of(self.rules.folds, REPEATS)))
+        left, needed = self._left(seconds, turns), turns + any(self.board.limits)
+        if left < needed:
+            return seconds >= LATEST * whole
+        return seconds >= self.rules.share * whole or (seconds >= whole / 3 and left - self.rules.batch < needed)
 
     def _fresh(self, count: int) -> list[Proposal]:
         """Proposals that were not tried before; fewer if there are no more."""
