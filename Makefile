@@ -39,7 +39,7 @@ soak: $(VENV)/ready
 
 lowest:
 	$(PYTHON) -m venv .venv-lowest
-	.venv-lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[test]'
+	.venv-lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[test]' httpx
 	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n auto
 
 lock: $(VENV)/docs-ready

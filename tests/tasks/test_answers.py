@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import diffmg.tasks.answers as module
 from diffmg.graph.network import HeteroGraph
+from diffmg.tables.reading import key_column
 from diffmg.tasks import NodeClassification
-from diffmg.tasks.answers import SHOWN, Answers, free_names, inverse
+from diffmg.tasks.answers import SHOWN, Answers, free_names, inverse, split_ids
 from diffmg.tasks.two_ends import table_of
 
 ANSWERS = Answers(
@@ -124,3 +125,11 @@ def test_the_ids_of_any_types_stand_beside_ranks_and_scores(user, item):
 def test_the_inverse_of_an_order():
     order = np.array([2, 0, 3, 1])
     assert inverse(order).tolist() == np.argsort(order).tolist()
+
+
+@given(st.lists(st.lists(st.text("ab/\\ \n", max_size=4), min_size=3, max_size=3), max_size=5))
+def test_joined_ids_are_split_into_their_columns(rows: list[list[str]]) -> None:
+    table = pa.table({name: pa.array([row[n] for row in rows], pa.string()) for n, name in enumerate("abc")})
+    joined = key_column(table, "abc", "a table").to_pylist()
+    assert [column.tolist() for column in split_ids(joined, 3)] == [[row[place] for row in rows] for place in range(3)]
+    assert split_ids(joined, 0) == []

@@ -27,6 +27,7 @@ def describe(
     metric: common.Metric = None,
     by: common.By = None,
     as_of: common.AsOf = None,
+    on_unknown: common.OnUnknown = None,
     out: Annotated[Path | None, common.option("--out", help="TOML file to write, to be edited.")] = None,
 ) -> output.Value:
     """Show which tables become node types and which keys become relations, and write it as a TOML file."""
@@ -35,7 +36,7 @@ def describe(
     from diffmg.tables.description import description_to_dict
 
     asked = common.predictions(task, by, label=label, metric=metric)
-    description = make_description(common.source(data, target, as_of, None, predictions=asked))
+    description = make_description(common.source(data, target, as_of, on_unknown, predictions=asked))
     show_description(description)
     if out is not None:
         folder = Path(data).parent if data.endswith(".toml") else Path()

@@ -68,6 +68,8 @@ class HeteroGraph(Pictured):
     """Types without an entry have no features: each of their nodes gets a learned vector."""
     ids: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """External ids of the types that have them; others are numbered from 0."""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of the types whose ids are several columns joined by '/', the names of these columns."""
     notes: tuple[str, ...] = ()
     """Readable notes on what was done to the data when it was read."""
     encoders: Mapping[str, Any] = field(default_factory=dict)

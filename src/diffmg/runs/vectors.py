@@ -38,7 +38,7 @@ class Vectors:
         return len(self.ids)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.values, dtype=dtype, copy=copy)
+        return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
 
     def of(self, graph: HeteroGraph, ids: ArrayLike) -> Vectors:
         """Those of these nodes, if the vectors of all nodes are here."""

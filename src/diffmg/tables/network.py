@@ -97,7 +97,8 @@ class Network:
             timed=self.timed,
         )
         encoders = {t: to_plain(encoder) for t, encoder in self.encoders.items()}
-        return replace(graph, notes=(*self.notes, *_repeated(graph, edges), *notes), encoders=encoders)
+        keys = {t: tuple(node.id) for t, node in self.description.nodes.items() if len(node.id) > 1 and t in self.ids}
+        return replace(graph, keys=keys, notes=(*self.notes, *_repeated(graph, edges), *notes), encoders=encoders)
 
 
 def _repeated(graph: HeteroGraph, edges: Mapping[str, Edges]) -> list[str]:

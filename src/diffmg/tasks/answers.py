@@ -1,6 +1,7 @@
 """Answers of a model: named columns, a row per answer, with the user's ids."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,6 +15,9 @@ SHOWN = 10
 """Rows that `repr` shows."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """What text begins with that a spreadsheet may run as a formula."""
+PART = re.compile(r"((?:[^/\\]|\\.)*)(?:/|$)", re.DOTALL)
+"""One of the columns of a joined id."""
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +110,12 @@ def _as_it_is(value: Any) -> Any:
 def _safe(value: Any) -> Any:
     """A cell that no spreadsheet takes for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def split_ids(ids: Iterable[str], count: int) -> list[NDArray[Any]]:
+    """The `count` columns that ids are joined of; a '/' that is not between two of them has a backslash before it."""
+    rows = [[ESCAPED.sub(r"\1", part) for part in PART.findall(text)] for text in ids] if count else []
+    return [np.array([row[place] for row in rows], dtype=np.str_) for place in range(count)]
 
 
 def free_names(names: Sequence[str], taken: Iterable[str]) -> list[str]:

@@ -41,7 +41,7 @@ from diffmg.tasks.node_labels import (
     no_order,
     node_numbers,
 )
-from diffmg.tasks.node_task import LabelTimes, NodeTask
+from diffmg.tasks.node_task import LabelTimes, NodeTask, with_keys
 from diffmg.tasks.ranking import RANKED, effective_size, has_order, margin, marks_of, ranking_score
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class NodeClassification(NodeTask):
             words = names[decided]
         columns = [known, words, *self.probabilities(logits).numpy(force=True).T]
         heads = free_names(["class", *(f"p({name})" for name in names)], (self.target,))
-        return Answers(dict(zip([self.target, *heads], columns, strict=True)))
+        return with_keys(Answers(dict(zip([self.target, *heads], columns, strict=True))), graph, self.target)
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
         """Of several labels, the likeliest."""

@@ -16,7 +16,7 @@ from diffmg.core import DiffmgError, Part, Task
 from diffmg.core.task import RESAMPLES, Folds
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import inverse
+from diffmg.tasks.answers import Answers, free_names, inverse, split_ids
 from diffmg.tasks.labels import fold_numbers
 from diffmg.tasks.resampling import Resampled, resamples
 
@@ -50,6 +50,13 @@ class LabelTimes:
     def permuted(self, order: Order) -> LabelTimes:
         """After reordering: node j was node `order[j]`."""
         return replace(self, made=self.made[order])
+
+
+def with_keys(found: Answers, graph: HeteroGraph, node_type: str) -> Answers:
+    """Answers with the columns that the ids of a type are joined of beside the ids."""
+    names, ids = graph.keys.get(node_type, ()), found[node_type]
+    parts = dict(zip(free_names(names, found.columns), split_ids(ids, len(names)), strict=True))
+    return replace(found, columns={node_type: ids, **parts, **found.columns})
 
 
 class NodeTask(Task):

@@ -24,7 +24,7 @@ from diffmg.tasks.by_id import column_of, in_node_order, label_names
 from diffmg.tasks.details import residuals
 from diffmg.tasks.labels import Shares, split_by_id, split_numbers
 from diffmg.tasks.node_labels import check_parts, node_numbers
-from diffmg.tasks.node_task import LabelTimes, NodeTask
+from diffmg.tasks.node_task import LabelTimes, NodeTask, with_keys
 from diffmg.tasks.numbers import (
     LOSSES,
     SCORES,
@@ -275,7 +275,7 @@ class NodeRegression(NodeTask):
             predicted, known = predicted[index], known[index]
         names = ["prediction"] if self.outputs == 1 else list(self.names)
         columns = dict(zip(free_names(names, (self.target,)), predicted.T, strict=True))
-        return Answers({self.target: known} | columns, exact=frozenset(columns))
+        return with_keys(Answers({self.target: known} | columns, exact=frozenset(columns)), graph, self.target)
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
         """The number in the user's units; of several, the first."""
