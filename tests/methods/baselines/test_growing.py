@@ -119,6 +119,7 @@ def test_trees_that_were_read_wrongly_are_refused(monkeypatch):
         grow(x, marked(np.eye(2)[classes(x, 2)], False), "sklearn", GROWTH, 0)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # of lightgbm, by versions of scikit-learn
 @pytest.mark.parametrize(("loss", "theirs"), [("mae", "regression_l1"), ("mse", "regression"), ("huber", "huber")])
 def test_numbers_are_those_of_lightgbm(loss, theirs):
     library = pytest.importorskip("lightgbm")
