@@ -22,6 +22,7 @@ from experiments.ranking_table import ranking_markdown
 from experiments.runner import done_cells
 from experiments.seeds import seeds_sheet
 from experiments.spec import Table, read_table
+from experiments.steady import STEADY, steady_sheets
 from experiments.study_page import study_files
 from experiments.tables import Cells, Sheet, markdown, percent, plus_minus
 
@@ -77,6 +78,7 @@ def wanted(root: Path, done: Mapping[str, Done], folder: Path = RESULTS) -> dict
     tables["seeds"] = lambda: seeds_sheet(folder, paper).markdown()
     tables["memory"] = partial(memory_table, folder)
     tables["planted"] = lambda: planted_sheet(read_lines(folder / PLANTED)).markdown()
+    tables["steady"] = lambda: "\n".join(sheet.markdown() for sheet in steady_sheets(read_lines(folder / STEADY)))
     files = {root / page: fill((root / page).read_text(encoding="utf-8"), tables) for page in PAGES}
     for found in done.values():
         files |= {root / "docs" / FIGURES / name: svg for name, svg in figures(found.table, found.cells).items()}
