@@ -156,7 +156,7 @@ def recommending() -> str:
             f"{results['peak_bytes'] / 1e9:.2f}",
         ]
         rows.append([computer(found), *cells])
-    return table(["computer", "seconds", "users a second", "memory beside the vectors (GB)"], rows, *files)
+    return table(["computer", "seconds", "users a second", "memory (GB)"], rows, *files)
 
 
 TABLES = {
