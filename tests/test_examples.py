@@ -53,7 +53,7 @@ def test_who_will_leave_is_asked_and_predicted_as_the_readme_says(tmp_path: Path
         assert answer.code == 0, answer.err
     assert read_run(tmp_path / "runs/churn").scores("test")["roc_auc"] > 0.8
     head, *rows = (tmp_path / "june.csv").read_text().splitlines()
-    assert head == "predictions,class,p(0),p(1)"
+    assert head == "predictions,customer_id,moment,class,p(0),p(1)"
     assert len(rows) == 150
 
 

@@ -90,7 +90,8 @@ def test_every_entity_is_predicted_at_a_moment(fitted, grown):
     found = predicted(fitted, "--data", grown, "--at", day(60))
     assert len(found) == 32
     assert f"101/{day(60)}" in found
-    assert all(sum(map(float, [*row.values()][2:])) == pytest.approx(1, abs=1e-5) for row in found.values())
+    assert all(i == "/".join([*row.values()][1:3]) for i, row in found.items())
+    assert all(sum(map(float, [*row.values()][4:])) == pytest.approx(1, abs=1e-5) for row in found.values())
     quiet = predicted(fitted, "--at", day(60))
     assert len(quiet) == 30
     assert not all(close(found[i], quiet[i]) for i in quiet)
