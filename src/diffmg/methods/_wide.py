@@ -53,6 +53,7 @@ PAIRS: Values = {
 RANKED: Values = {"dim": (64, 128, 128), "lr": (0.005, 0.01, 0.02, 0.02, 0.03), "max_epochs": (200, 400)}
 """Where all items are ranked: learned vectors win by being wider and learned faster or longer."""
 PAIRING, RANKING = ({"lr": 0.01}, {"lr": 0.005, "dim": 128}), ({"lr": 0.02, "dim": 128}, {"lr": 0.01})
+"""Sizes of the learned vectors that a race begins from, where pairs are judged and where all items are ranked."""
 OPERATIONS = (1, 1, 2, 3)
 MOST_RELATIONS = 30
 """Relations up to which all of them together, in a meta graph or in a search, are worth their time."""
