@@ -63,4 +63,4 @@ def assert_same(search: GradientSearch, hand: GradientSearch, record: Epoch, wan
     torch.testing.assert_close(seen, [1, *(w.item() for w in wanted)], rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(list(search.model.parameters()), list(hand.model.parameters()))
     ours, theirs = ([t.parameter.detach() for t in s.towers] for s in (search, hand))
-    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=3e-6)  # a hundredth of a step: g / (|g| + 1e-8) magnifies

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffmg.graph.sparse import FixedMatrix, symmetric_normalised, to_torch
+from diffmg.graph.sparse import FixedMatrix, product, symmetric_normalised, to_torch
 
 
 def random_matrix(rows: int, columns: int, seed: int) -> sp.csr_matrix:
@@ -30,6 +30,17 @@ def test_product_equals_the_dense_one(matrix):
     x = random_input(matrix.shape[1])
     product = FixedMatrix.from_scipy(matrix, torch.float64) @ x
     np.testing.assert_allclose(product.detach().numpy(), matrix.toarray() @ x.detach().numpy())
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (0, 4), (3, 0)])
+def test_product_with_a_matrix_without_entries_is_zero(shape):
+    found = product(to_torch(sp.csr_matrix(shape)), torch.ones(shape[1], 2))
+    assert torch.equal(found, torch.zeros(shape[0], 2))
+
+
+def test_product_reads_a_transposed_input():
+    matrix, x = random_matrix(5, 4, 0), torch.arange(12.0).view(3, 4)
+    np.testing.assert_allclose(product(to_torch(matrix), x.T).numpy(), matrix.toarray() @ x.numpy().T, rtol=1e-6)
 
 
 @given(matrices)

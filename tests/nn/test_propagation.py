@@ -170,15 +170,6 @@ def test_a_gradient_may_come_from_some_states_only(read):
         torch.testing.assert_close(g, torch.zeros_like(g) if w is None else w, rtol=0, atol=1e-5)
 
 
-def test_a_state_that_only_passes_is_a_copy():
-    world, metagraph = small_world(), MetaGraph("b", ((IDENTITY,),))
-    inputs = states_of(world)
-    (out,) = evaluate(compile_program(metagraph), engine_graph(world), {"b": inputs["b"]})
-    assert torch.equal(out, inputs["b"])
-    out.zero_()
-    assert inputs["b"].any()
-
-
 def packed(world: World, metagraph: MetaGraph, *, weights_want: bool, **switches) -> int:
     """How many numbers are saved for the backward pass."""
     inputs = {t: h.requires_grad_() for t, h in states_of(world).items()}

@@ -54,11 +54,23 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, matrix: FixedMatrix) -> Tensor:
         ctx.matrix = matrix
-        return matrix.forward @ x
+        return product(matrix.forward, x)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
         return ctx.matrix.T @ grad_outputs[0], None
+
+
+def product(matrix: Tensor, x: Tensor) -> Tensor:
+    """`matrix @ x` for a CSR matrix and dense x, (m, n) and (n, d).
+
+    On a CPU the sums of a weighted bag of embeddings are the same sums, and torch's kernel for them is several times
+    faster than its sparse product.
+    """
+    if not x.is_cpu:
+        return matrix @ x
+    rows, pointer, values = matrix.col_indices(), matrix.crow_indices(), matrix.values()
+    return torch.embedding_bag(x.contiguous(), rows, pointer, False, 0, False, values, True)[0]
 
 
 def to_torch(matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> Tensor:

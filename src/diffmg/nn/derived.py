@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +12,14 @@ from torch import Tensor, nn
 from diffmg.core import MetaGraph, Program, Settings, compile_program
 from diffmg.engine.backend import fused
 from diffmg.graph.network import HeteroGraph
+from diffmg.nn.encoder import Encoder
 from diffmg.nn.labels import LabelInputs
+from diffmg.nn.late_map import LateMap
 from diffmg.nn.model import Model
 from diffmg.nn.propagation import evaluate
 
 States = tuple[Tensor, ...]
+T = TypeVar("T")
 
 
 class DerivedModel(Model):
@@ -41,6 +45,7 @@ class DerivedModel(Model):
             shares = [1 / len(operations) for _, operations in metagraph.items() for _ in operations]
             self.register_buffer(f"shares_{number}", torch.tensor(shares, device=graph.device), persistent=False)
         self.host_shares = [shares.cpu() for shares in self._shares()]  # plain products read them without waiting
+        self.late_map = LateMap(self.programs) if self._can_map_late(graph) else None
         if settings.biases and not outputs:
             sizes = [graph.num_nodes[m.target] for m in metagraphs]
             self.biases = nn.ParameterList(torch.zeros(n, 1, device=graph.device) for n in sizes)
@@ -91,6 +96,8 @@ class DerivedModel(Model):
     def _target_states(
         self, graph: HeteroGraph, generator: torch.Generator | None
     ) -> list[tuple[States, Tensor | None]]:
+        if self.late_map is not None and not fused(graph):
+            return self._mapped_late(self.late_map, graph, generator)
         firsts, found = self._first_states(graph, generator), []
         for program, first, states in zip(self.programs, firsts, self._propagated(graph, firsts), strict=True):
             h0 = first.get(program.target.node_type)
@@ -99,14 +106,40 @@ class DerivedModel(Model):
             found.append((states, h0))
         return found
 
+    def _mapped_late(
+        self, late_map: LateMap, graph: HeteroGraph, generator: torch.Generator | None
+    ) -> list[tuple[States, Tensor | None]]:
+        """The last states alone, with the shared map behind the propagation."""
+        owners = self._owners()
+        firsts = [{t: tower.unmapped(graph, t, generator) for t in tower.node_types} for tower in owners]
+        last = self._propagated(graph, self._for_towers(firsts))
+        reach = late_map.reach(graph, self.host_shares if self.averages else None)
+        several = zip(self._for_towers(owners), last, reach, strict=True)
+        return [((torch.addmm(r * o.shared.bias, z, o.shared.weight),), None) for o, (z,), r in several]
+
+    def _can_map_late(self, graph: HeteroGraph) -> bool:
+        """Whether only last states are read, and are fewer rows than those of state 0."""
+        s, owners = self.settings, self._owners()
+        if not s.shared_map or s.residual or s.label_inputs or s.states != "last":
+            return False
+        first = sum(graph.num_nodes[t] for tower in owners for t in tower.node_types)
+        return first > sum(graph.num_nodes[p.target.node_type] for p in self.programs)
+
+    def _owners(self) -> list[Encoder]:
+        """The towers that have state 0: the first one where tables are shared, else all."""
+        return self.encoders[: 1 if self.settings.shared_tables else None]
+
+    def _for_towers(self, owned: Sequence[T]) -> list[T]:
+        """What owners have, for every tower."""
+        return [*owned] * (len(self.programs) // len(owned))
+
     def _first_states(self, graph: HeteroGraph, generator: torch.Generator | None) -> list[Mapping[str, Tensor]]:
         """State 0 of the types each tower reads; with shared tables, the same for all towers."""
-        owners = self.encoders[: 1 if self.settings.shared_tables else None]
-        firsts = [{t: tower.first_state(graph, t, generator) for t in tower.node_types} for tower in owners]
+        firsts = [{t: tower.first_state(graph, t, generator) for t in tower.node_types} for tower in self._owners()]
         if hasattr(self, "labels"):
             target = self.programs[0].target.node_type
             firsts = [{**firsts[0], target: firsts[0][target] + self.labels()}]
-        return [*firsts] * (len(self.programs) // len(firsts))
+        return self._for_towers(firsts)
 
     def _propagated(self, graph: HeteroGraph, firsts: Sequence[Mapping[str, Tensor]]) -> list[States]:
         """States 1 to K of each target type, or the last ones only."""
@@ -128,14 +161,15 @@ class DerivedModel(Model):
     @contextmanager
     def weighted(self, weights: Sequence[Tensor]) -> Iterator[None]:
         """For a while, messages have these factors instead."""
-        before, averages = self._shares(), self.averages
+        before, averages, late_map = self._shares(), self.averages, self.late_map
         for number, given in enumerate(weights):
             self._buffers[f"shares_{number}"] = given
-        self.averages, self.host_shares = True, [*weights]
+        self.averages, self.host_shares, self.late_map = True, [*weights], None
         try:
             yield
         finally:
             self.averages, self.host_shares = averages, [shares.cpu() for shares in before]
+            self.late_map = late_map
             for number, shares in enumerate(before):
                 self._buffers[f"shares_{number}"] = shares
 

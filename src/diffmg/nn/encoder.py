@@ -86,8 +86,12 @@ class Encoder(nn.Module):
 
     def first_state(self, graph: HeteroGraph, node_type: str, generator: torch.Generator | None) -> Tensor:
         """State 0 of a type, (n, dim)."""
-        h = self.activate(self.project(graph, node_type, generator), generator)
+        h = self.unmapped(graph, node_type, generator)
         return self.shared(h) if self.settings.shared_map else h
+
+    def unmapped(self, graph: HeteroGraph, node_type: str, generator: torch.Generator | None) -> Tensor:
+        """State 0 of a type before the shared map, (n, dim)."""
+        return self.activate(self.project(graph, node_type, generator), generator)
 
     def project(self, graph: HeteroGraph, node_type: str, generator: torch.Generator | None = None) -> Tensor:
         """`W_t x_t + b_t` for all nodes of a type, (n, dim), with what stands beside it."""

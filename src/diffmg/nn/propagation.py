@@ -1,5 +1,8 @@
 """Running a program: from state 0 of each type to the last state of the target type; forward and backward pass."""
 
+from __future__ import annotations
+
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +13,9 @@ from torch.utils.checkpoint import checkpoint
 
 from diffmg.core import Program
 from diffmg.core.program import Cell, Product, Step, Term
+from diffmg.graph.aggregation import Propagation
 from diffmg.graph.network import HeteroGraph
+from diffmg.graph.sparse import product as sparse_product
 
 
 def evaluate(
@@ -28,6 +33,8 @@ def evaluate(
         return found
 
     done = dict(zip(computed, by_columns(run, states, graph.engine.columns), strict=True))
+    if len(computed) == len(program.outputs):
+        return tuple(done[cell] for cell in program.outputs)
     nothing = states[0].new_zeros(graph.num_nodes[program.target.node_type], states[0].shape[1])
     return tuple(done.get(cell, nothing) for cell in program.outputs)
 
@@ -74,13 +81,12 @@ class _Propagate(torch.autograd.Function):
         program: Program = ctx.program
         saved = dict(zip(ctx.cells, ctx.saved_tensors, strict=True))
         wanted = {Cell(0, t) for t, need in zip(program.inputs, ctx.needs_input_grad[3:], strict=True) if need}
-        several = len(grad_outputs) > 1  # gradients of earlier states are added to in place
-        grads = {c: g.clone() if several else g.contiguous() for c, g in zip(ctx.outputs, grad_outputs, strict=True)}
-        backward_pass = _Backward(ctx.graph, ctx.factors, saved, wanted, grads)
+        outputs = {c: _Sum(g.contiguous()) for c, g in zip(ctx.outputs, grad_outputs, strict=True)}
+        backward_pass = _Backward(ctx.graph, ctx.factors, saved, wanted, defaultdict(_Sum, outputs))
         for step in reversed(program.steps):
             backward_pass.step(step)
         weights = grad_outputs[0].new_tensor(backward_pass.weight_grads(len(ctx.factors))) if saved else None
-        return None, None, weights, *(backward_pass.grads.get(Cell(0, t)) for t in program.inputs)
+        return None, None, weights, *(backward_pass.grads[Cell(0, t)].total for t in program.inputs)
 
 
 def _stored(h: Tensor, storage: torch.dtype) -> Tensor:
@@ -89,18 +95,17 @@ def _stored(h: Tensor, storage: torch.dtype) -> Tensor:
 
 
 def _forward(step: Step, graph: HeteroGraph, cells: Mapping[Cell, Tensor], factors: Sequence[float] | None) -> Tensor:
-    total = None
+    total = _Sum()
     for product in step.products:
         propagation = graph.propagation[product.relation]
         x, factor = _combined(product.terms, product.relation.source, cells, factors)
-        total = add_product(total, propagation.matrix.forward, x, factor)
+        total.add_product(propagation.matrix.forward, x, factor)
         if propagation.keep is not None:
             self_term, factor = _combined(product.terms, step.cell.node_type, cells, factors)
-            total.addcmul_(propagation.keep, self_term, value=factor)
+            total.add_scaled(self_term, propagation.keep, factor)
     for term in step.passed:
-        total = _add(total, cells[Cell(term.state, step.cell.node_type)], _factor(term, factors))
-    assert total is not None, "a step has a product or a row that passes"
-    return total
+        total.add(cells[Cell(term.state, step.cell.node_type)], _factor(term, factors))
+    return total.value
 
 
 def _combined(
@@ -109,10 +114,10 @@ def _combined(
     """The weighted sum of terms: a tensor and a factor still to be applied."""
     if len(terms) == 1:
         return cells[Cell(terms[0].state, node_type)], _factor(terms[0], factors)
-    total = None
+    total = _Sum()
     for term in terms:
-        total = _add(total, cells[Cell(term.state, node_type)], _factor(term, factors))
-    return total, 1.0  # type: ignore[return-value]
+        total.add(cells[Cell(term.state, node_type)], _factor(term, factors))
+    return total.value, 1.0
 
 
 @dataclass
@@ -125,12 +130,12 @@ class _Backward:
     """Saved states, if the weights need a gradient."""
     wanted: set[Cell]
     """The cells of state 0 that need a gradient."""
-    grads: dict[Cell, Tensor]
+    grads: defaultdict[Cell, _Sum]
     dots: dict[int, list[Tensor]] = field(default_factory=dict)
 
     def step(self, step: Step) -> None:
         """Propagate the gradient of a cell to the cells it was computed from."""
-        g = self.grads.pop(step.cell)
+        g = self.grads.pop(step.cell).value
         for product in step.products:
             self._product(product, step.cell.node_type, g)
         for term in step.passed:
@@ -143,38 +148,79 @@ class _Backward:
     def _product(self, product: Product, node_type: str, g: Tensor) -> None:
         propagation, source = self.graph.propagation[product.relation], product.relation.source
         if len(product.terms) == 1 and not self.saved:
-            cell = Cell(product.terms[0].state, source)
-            if cell.state > 0 or cell in self.wanted:
-                factor = _factor(product.terms[0], self.factors)
-                self.grads[cell] = add_product(self.grads.get(cell), propagation.matrix.backward, g, factor)
-        else:
-            message = add_product(None, propagation.matrix.backward, g, 1.0)
-            for term in product.terms:
-                self._add(term, source, message)
+            self._only_term(product.terms[0], source, node_type, propagation, g)
+            return
+        message = sparse_product(propagation.matrix.backward, g)
+        for term in product.terms:
+            self._add(term, source, message)
         if propagation.keep is not None:
             self_term = g * propagation.keep
             for term in product.terms:
                 self._add(term, node_type, self_term)
+
+    def _only_term(self, term: Term, source: str, node_type: str, propagation: Propagation, g: Tensor) -> None:
+        """The same for one term, whose products go straight into the sums."""
+        factor, cell = _factor(term, self.factors), Cell(term.state, source)
+        if self._needed(cell):
+            self.grads[cell].add_product(propagation.matrix.backward, g, factor)
+        cell = Cell(term.state, node_type)
+        if propagation.keep is not None and self._needed(cell):
+            self.grads[cell].add_scaled(g, propagation.keep, factor)
 
     def _add(self, term: Term, node_type: str, g: Tensor) -> None:
         """Accumulate the gradients of a term's cell and weight, given the gradient `g` of their product."""
         cell = Cell(term.state, node_type)
         if self.saved:
             self.dots.setdefault(term.weight, []).append(torch.linalg.vecdot(g, self.saved[cell]).sum())
-        if cell.state > 0 or cell in self.wanted:
-            self.grads[cell] = _add(self.grads.get(cell), g, _factor(term, self.factors))
+        if self._needed(cell):
+            self.grads[cell].add(g, _factor(term, self.factors))
+
+    def _needed(self, cell: Cell) -> bool:
+        return cell.state > 0 or cell in self.wanted
 
 
-def add_product(total: Tensor | None, matrix: Tensor, x: Tensor, factor: float) -> Tensor:
-    """`total + factor * matrix @ x`, in place if there is a total."""
-    beta = 0.0 if total is None else 1.0
-    total = x.new_empty(matrix.shape[0], x.shape[1]) if total is None else total
-    return torch.addmm(total, matrix, x, beta=beta, alpha=factor, out=total)
+@dataclass
+class _Sum:
+    """A sum in place, but for its first term, which is copied only when there is a second."""
 
+    total: Tensor | None = None
+    owned: bool = False
+    """Whether nobody else reads it, so that it may be changed."""
 
-def _add(total: Tensor | None, h: Tensor, factor: float) -> Tensor:
-    """`total + factor * h`, in place if there is a total."""
-    return h * factor if total is None else total.add_(h, alpha=factor)
+    @property
+    def value(self) -> Tensor:
+        """The sum; it has at least one term."""
+        assert self.total is not None, "a sum of states has a product or a row that passes"
+        return self.total
+
+    def add(self, h: Tensor, factor: float) -> None:
+        """Add `factor * h`."""
+        if self.total is None:
+            self._begin(h, factor, owned=False)
+        else:
+            self.total = torch.add(self.total, h, alpha=factor, out=self.total if self.owned else None)
+            self.owned = True
+
+    def add_product(self, matrix: Tensor, x: Tensor, factor: float) -> None:
+        """Add `factor * matrix @ x`."""
+        message = sparse_product(matrix, x)
+        if self.total is None:
+            self._begin(message, factor, owned=True)
+        else:
+            self.add(message, factor)
+
+    def add_scaled(self, h: Tensor, scale: Tensor, factor: float) -> None:
+        """Add `factor * scale * h`."""
+        if self.total is None:
+            self._begin(h * scale, factor, owned=True)
+        else:
+            out = self.total if self.owned else None
+            self.total = torch.addcmul(self.total, scale, h, value=factor, out=out)
+            self.owned = True
+
+    def _begin(self, h: Tensor, factor: float, *, owned: bool) -> None:
+        plain = factor == 1.0
+        self.total, self.owned = h if plain else h * factor, owned or not plain
 
 
 def _factor(term: Term, factors: Sequence[float] | None) -> float:

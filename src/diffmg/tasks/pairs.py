@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from diffmg.core import PARTS, DiffmgError, Part
+from diffmg.graph.sparse import product
 from diffmg.tasks.metrics import auc_of
 
 
@@ -80,7 +81,7 @@ class _Scores(torch.autograd.Function):
         transposed = torch.sparse_csr_tensor(
             pairs.right_pointer, pairs.left_by_right, g[pairs.by_right], shape[::-1], check_invariants=False
         )
-        return gradient @ right, transposed @ left, None
+        return product(gradient, right), product(transposed, left), None
 
 
 def _pointer(rows: NDArray[np.int32], count: int) -> NDArray[np.int32]:
