@@ -23,6 +23,7 @@ from diffmg.tables import export_tables, read_problem
 from diffmg.tasks import ItemRanking, Problem
 from diffmg.tasks.interactions import Contrast
 from diffmg.tasks.ranked_network import rank_along
+from diffmg.tasks.ranks import score
 from diffmg.training import Training
 from diffmg.training.batched import batchable
 from resuming import assert_resumable, run
@@ -213,6 +214,19 @@ def test_votes_are_rankings_of_as_many_users_as_fit(monkeypatch):
     votes = some.votes(z, "val")
     assert votes.shape == (10, some.shape[1])
     assert set(some.parts["val"].voters.users.tolist()) < set(whole.parts["val"].wanted.users.tolist())
+
+
+def test_an_epoch_is_judged_by_some_users_where_there_are_many(monkeypatch):
+    whole = load_dataset("films:300").task
+    z = tuple(torch.randn(n, 4, generator=torch.Generator().manual_seed(1)) for n in whole.shape)
+    assert whole.follow(z) == whole.evaluate(z, "val")
+    monkeypatch.setattr(interactions, "WATCHED", 10)
+    some = load_dataset("films:300").task
+    watched = some.parts["val"].watched
+    assert len(watched.users) == 10
+    loss, found = some.follow(z)
+    assert (loss, found) == (some.loss(z, "val"), score("ndcg", watched, some.ranks(z, watched), some.k))
+    assert some.evaluate(z, "val") == whole.evaluate(z, "val")
 
 
 def test_an_ensemble_votes_with_the_weighted_sum_of_its_members():

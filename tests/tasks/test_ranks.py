@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import diffmg.tasks.ranks as module
-from diffmg.tasks.ranks import SCORES, Wanted, score
+from diffmg.tasks.ranks import SCORES, Wanted, reach, score
 
 
 @st.composite
@@ -59,6 +59,33 @@ def test_scores_are_those_of_the_slow_computation_in_blocks_of_any_size(world, n
         ranks = wanted.ranks(lambda first, last: torch.from_numpy(scores[wanted.users.numpy()[first:last]].copy()))
     for name, value in slowly(scores, kind, k).items():
         assert float(score(name, wanted, ranks, k)) == pytest.approx(value), name
+
+
+@given(st.integers(1, 40), st.integers(20, 200), st.integers(1, 6), st.integers(0, 999))
+def test_places_within_a_list_are_those_of_the_whole_ranking(levels, items, k, seed):
+    """Whole numbers as scores, so that there are ties at the end of the list."""
+    rng = np.random.default_rng(seed)
+    scores = torch.from_numpy(rng.integers(0, levels, (5, items)).astype(np.float32))
+    wanted = wanted_of(rng.choice([0, 0, 0, 1, 2], (5, items)))
+
+    def scored(first, last):
+        return scores[wanted.users[first:last]].clone()
+
+    whole, near = wanted.ranks(scored), wanted.ranks(scored, within=k)
+    assert torch.equal(near[whole < k], whole[whole < k])
+    assert (near[whole >= k] >= k).all()
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_no_score_asks_beyond_its_reach(name):
+    rng = np.random.default_rng(0)
+    scores, kind = torch.rand(20, 100), rng.choice([0, 0, 0, 1, 2], (20, 100))
+    wanted = wanted_of(kind)
+
+    def scored(first, last):
+        return scores[wanted.users[first:last]].clone()
+
+    assert score(name, wanted, wanted.ranks(scored, reach(name, 5)), 5) == score(name, wanted, wanted.ranks(scored), 5)
 
 
 def test_a_model_that_scores_all_items_alike_is_no_better_than_the_middle():

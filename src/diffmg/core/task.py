@@ -107,6 +107,10 @@ class Task(ABC):
         """The loss and the selection metric, sharing intermediate results."""
         return self.loss(outputs, part), self.scores(outputs, part)[self.metric]
 
+    def follow(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """Loss and selection metric on validation after an epoch of training, to find the best one; may be a sample."""
+        return self.evaluate(outputs, "val")
+
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """All scores, including those computed only once per run."""
         return self.scores(outputs, part)

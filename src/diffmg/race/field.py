@@ -35,6 +35,11 @@ class Field:
         """The number of folds."""
         return 0 if self.folds is None else len(self.folds.tasks)
 
+    @property
+    def forward(self) -> bool:
+        """Whether its folds go forward in time."""
+        return self.folds is not None and self.folds.forward
+
     def on(self, fold: int) -> Problem:
         """The problem on a fold; 0 for the task's own split."""
         if fold == 0 or self.folds is None:

@@ -20,6 +20,8 @@ FEWEST = 3
 """Candidates that must have been judged on folds that go forward, for an ensemble of them."""
 CONSIDERED = 200
 """The best models by themselves, whose votes are compared."""
+COMPARED = 2**28
+"""Most numbers of the votes of all of them."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,26 @@ class Chosen:
 def choose(board: Board, field: Field) -> Chosen:
     """Choose by validation: on all folds where finalists have them, else on the validation part."""
     single, complete = best_single(board, field), complete_candidates(board, field)
-    found = _by_folds(board, field, complete) if judged_on_folds(field, complete) else _by_models(board, field)
-    return Chosen(single, board.sign * board.entries[single.number].value, *found)
+    members, score = _by_models(board, field)
+    if judged_on_folds(field, complete):
+        judged, score = _by_folds(board, field, complete)
+        members = judged if field.forward else _beside(judged, members)
+    return Chosen(single, board.sign * board.entries[single.number].value, members, score)
+
+
+def _beside(judged: tuple[Pick, ...], others: tuple[Pick, ...]) -> tuple[Pick, ...]:
+    """Models of the folds, and the ensemble of those that were trained on the task's own split as one more candidate.
+
+    A short race judges one or two candidates on folds, which differ too little to make up for each other's errors.
+    """
+    own = 1 / (1 + len({pick.number for pick in judged}))
+    scaled = [replace(p, weight=p.weight * (1 - own), share=p.share * (1 - own)) for p in judged]
+    return *scaled, *(replace(p, weight=p.weight * own, share=p.share * own) for p in others)
 
 
 def judged_on_folds(field: Field, complete: list[int]) -> bool:
     """Whether the ensemble is chosen on folds; where a candidate gives but one model, several candidates are needed."""
-    forward = field.folds is not None and field.folds.forward
-    return len(complete) >= (FEWEST if forward else 1)
+    return len(complete) >= (FEWEST if field.forward else 1)
 
 
 def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pick, ...], float]:
@@ -85,7 +99,8 @@ def own_split_ensemble(board: Board, field: Field) -> tuple[Task, list[float], T
     """The greedy ensemble by the validation part: the task, shares, votes, and models with their scales as weights."""
     task = field.problem.task.to("cpu")
     own = [key for key in board.models if key[1].fold == 0]
-    keys = sorted(own, key=lambda key: (-board.entries[key[0]].values[key[1]], key))[:CONSIDERED]
+    ranked = sorted(own, key=lambda key: (-board.entries[key[0]].values[key[1]], key))
+    keys = ranked[: min(CONSIDERED, max(2, COMPARED // max(1, _votes(board, field, *ranked[0]).numel())))]
     scales = [task.vote_scale(_votes(board, field, *key)) for key in keys]
     votes = [_votes(board, field, *key) * scale for key, scale in zip(keys, scales, strict=True)]
     pool = diverse_pool(votes, [board.entries[number].candidate.method.name for number, _ in keys])

@@ -19,6 +19,8 @@ from diffmg.training.job import Quiet, drive
 from diffmg.training.training import outputs_of
 
 LEAST_EPOCHS = 5
+MOST_VOTES = 2**21
+"""Numbers of the votes that are kept with a model."""
 
 FAILURES = (DiffmgError, RuntimeError, ValueError, MemoryError, ArithmeticError)
 """What makes a trial fail; anything else is a fault of the program."""
@@ -117,6 +119,11 @@ def failure(error: BaseException) -> Outcome:
     return Outcome(error="out of memory" if memory else f"{type(error).__name__}: {first}")
 
 
+def _light(votes: Tensor) -> Tensor | None:
+    """Votes, unless they are so many that they are better computed again where an ensemble considers the model."""
+    return votes if votes.numel() <= MOST_VOTES else None
+
+
 def outcome_of(problem: Problem, training: AnyTraining, metagraphs: tuple[MetaGraph, ...]) -> Outcome:
     """The outcome of a finished training."""
     if not training.best:
@@ -132,6 +139,6 @@ def outcome_of(problem: Problem, training: AnyTraining, metagraphs: tuple[MetaGr
         metagraphs,
         "" if math.isfinite(score) else "the validation score is not a number",
         {name: t.detach().cpu().clone() for name, t in model.state_dict().items()},
-        problem.task.votes(outputs, "val").detach().cpu(),
+        _light(problem.task.votes(outputs, "val").detach().cpu()),
         not training.done,
     )

@@ -20,8 +20,10 @@ from diffmg.tasks.two_ends import marks
 
 Ints = NDArray[np.int64]
 Objective = Literal["bpr", "softmax"]
-VOTES = 2**21
+VOTES = 2**23
 """Most numbers of a model's votes: the scores of all items for as many users as this allows, drawn at random."""
+WATCHED = 2048
+"""Most users whose rankings are scored after every epoch of training, drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Interactions(Movable):
     wanted: Wanted
     voters: Wanted
     """The users whose rankings a model of an ensemble votes with: all, or as many as are kept in memory."""
+    watched: Wanted
+    """The users whose rankings tell which epoch of a training is the best."""
 
     @classmethod
     def build(cls, liked: Ints, disliked: Ints, earlier: sp.csr_matrix) -> Interactions:
@@ -58,7 +62,8 @@ class Interactions(Movable):
             torch.from_numpy(disliked[np.lexsort(disliked.T[::-1])]),
             Negatives.build(sp.csr_matrix(earlier + own + low), low),
             wanted,
-            _voters(wanted, own, earlier),
+            _some(wanted, own, earlier, max(1, VOTES // own.shape[1])),
+            _some(wanted, own, earlier, WATCHED),
         )
 
     def rows(self) -> tuple[Ints, Ints]:
@@ -83,8 +88,9 @@ class Interactions(Movable):
         return torch.where(self.negatives.has_any(users), each, 0.0).sum() / max(1, len(self.wanted.users))
 
 
-def _voters(wanted: Wanted, own: sp.csr_matrix, earlier: sp.csr_matrix) -> Wanted:
-    most, users = max(1, VOTES // own.shape[1]), wanted.users.numpy()
+def _some(wanted: Wanted, own: sp.csr_matrix, earlier: sp.csr_matrix, most: int) -> Wanted:
+    """What at most so many users want, drawn at random."""
+    users = wanted.users.numpy()
     if len(users) <= most:
         return wanted
     chosen = np.random.default_rng(0).choice(users, most, replace=False)

@@ -22,7 +22,7 @@ from diffmg.tasks.interactions import Contrast, Interactions, Ints
 from diffmg.tasks.item_ranking_spec import RankingSpec
 from diffmg.tasks.pair_details import ranking_details, resampled_users
 from diffmg.tasks.pairs import checked_pairs
-from diffmg.tasks.ranks import SCORES, Wanted, score
+from diffmg.tasks.ranks import SCORES, Wanted, reach, score
 from diffmg.tasks.resampling import Resampled
 from diffmg.tasks.top_items import Scorer
 from diffmg.tasks.two_ends import PairTask, check_counts, check_no_edges, marks
@@ -157,9 +157,15 @@ class ItemRanking(PairTask):
 
     def evaluate(self, outputs: tuple[Tensor, ...], part: Part) -> tuple[Tensor, Tensor]:
         """The loss and the selection metric."""
-        wanted = self.parts[part].wanted
-        found = score(self.metric, wanted, self.ranks([z.detach() for z in outputs], wanted), self.k)
-        return self.loss(outputs, part), found
+        return self.loss(outputs, part), self._judged(outputs, self.parts[part].wanted)
+
+    def follow(self, outputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """The same on validation, for some of the users where there are many."""
+        return self.loss(outputs, "val"), self._judged(outputs, self.parts["val"].watched)
+
+    def _judged(self, outputs: tuple[Tensor, ...], wanted: Wanted) -> Tensor:
+        ranks = self.ranks([z.detach() for z in outputs], wanted, reach(self.metric, self.k))
+        return score(self.metric, wanted, ranks, self.k)
 
     def final_scores(self, outputs: tuple[Tensor, ...], part: Part) -> dict[str, Tensor]:
         """Also what the most popular items score, and the share of items that are among the first k of some user."""
@@ -191,7 +197,7 @@ class ItemRanking(PairTask):
     def score_votes(self, votes: Tensor, part: Part) -> Tensor:
         """The selection metric of summed scores, over the users that vote."""
         voters = self.parts[part].voters
-        return score(self.metric, voters, _vote_ranks(voters, votes), self.k)
+        return score(self.metric, voters, _vote_ranks(voters, votes, reach(self.metric, self.k)), self.k)
 
     def resample_votes(self, votes: Tensor, part: Part, most: int = RESAMPLES) -> Resampled | None:
         """Users are drawn, from those that vote."""
@@ -326,13 +332,13 @@ class ItemRanking(PairTask):
         """Scores of all items."""
         return self.scorer(outputs)(users, slice(None))
 
-    def ranks(self, outputs: Sequence[Tensor], wanted: Wanted) -> Tensor:
-        """The places of wanted items."""
-        return wanted.ranks(lambda first, last: self._scored(outputs, wanted.users[first:last]))
+    def ranks(self, outputs: Sequence[Tensor], wanted: Wanted, within: int | None = None) -> Tensor:
+        """The places of wanted items; with `within`, only those before it are exact."""
+        return wanted.ranks(lambda first, last: self._scored(outputs, wanted.users[first:last]), within)
 
 
-def _vote_ranks(voters: Wanted, votes: Tensor) -> Tensor:
-    return voters.ranks(lambda first, last: votes[first:last].clone())
+def _vote_ranks(voters: Wanted, votes: Tensor, within: int | None = None) -> Tensor:
+    return voters.ranks(lambda first, last: votes[first:last].clone(), within)
 
 
 def _parts(rows: Rows, seen: sp.csr_matrix) -> dict[Part, Interactions]:

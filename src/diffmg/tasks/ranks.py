@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -57,28 +58,49 @@ class Wanted(Movable):
         tables = [torch.from_numpy(np.asarray(a, np.int64)) for a in arrays]
         return cls(tables[0], tables[1], tables[2], tables[3], tables[4], tables[5], items, tuple(blocks))
 
-    def ranks(self, scored: Scored) -> Tensor:
+    def ranks(self, scored: Scored, within: int | None = None) -> Tensor:
         """The place of each wanted item among all items but the known ones, from 0; tied items share their mean place.
 
-        NaN where scores are not numbers.
+        With `within`, only places before it are exact; of the others it is only sure that they are not before it. On a
+        CPU that saves most of the work. NaN where scores are not numbers.
         """
         found = [torch.empty(0, dtype=torch.float64, device=self.row.device)]
         for block in self.blocks:
             scores = scored(*block.users)
             lost = scores.sum().isnan()
-            first, known = block.users[0], slice(*block.known)
+            first, known, pairs = block.users[0], slice(*block.known), slice(*block.wanted)
             scores[self.known_row[known] - first, self.known_item[known]] = -torch.inf
-            step = max(1, NUMBERS // self.items)
-            for start in range(*block.wanted, step):
-                pairs = slice(start, min(start + step, block.wanted[1]))
-                row, item = self.row[pairs] - first, self.item[pairs]
-                above = scores.index_select(0, row).sub_(scores[row, item].unsqueeze(1)).sign_().sum(dim=1)
-                found.append(torch.where(lost, torch.nan, (above.double() + self.items - 1) / 2))
+            places = self._places(scores, self.row[pairs] - first, self.item[pairs], within)
+            found.append(torch.where(lost, torch.nan, places))
         return torch.cat(found)
+
+    def _places(self, scores: Tensor, row: Tensor, item: Tensor, within: int | None) -> Tensor:
+        """The places of items of one block."""
+        own = scores[row, item]
+        places = torch.full_like(own, self.items, dtype=torch.float64)
+        for some in torch.split(_near(scores, row, own, within), max(1, NUMBERS // self.items)):
+            above = scores.index_select(0, row[some]).sub_(own[some].unsqueeze(1)).sign_().sum(dim=1)
+            places.index_copy_(0, some, (above.double() + self.items - 1) / 2)
+        return places
 
     def best(self, ranks: Tensor) -> Tensor:
         """The best place of each user."""
         return ranks.new_full((len(self.users),), torch.inf).scatter_reduce(0, self.row, ranks, "amin")
+
+
+def _near(scores: Tensor, row: Tensor, own: Tensor, within: int | None) -> Tensor:
+    """The numbers of the items whose places may be before `within`.
+
+    The k-th best of the best scores of groups of items is a score that at least k items reach; an item below it has
+    them all before it. A GPU compares all, since reading back which ones to compare would take longer.
+    """
+    columns = scores.shape[1]
+    size = math.isqrt(columns // within) if within is not None and scores.is_cpu else 0
+    if within is None or size < 2:
+        return torch.arange(len(row), device=row.device)
+    groups = scores[:, : columns // size * size].view(len(scores), size, columns // size)
+    level = groups.amax(dim=1).topk(within, dim=1).values[:, -1]
+    return torch.nonzero(own >= level[row]).flatten()
 
 
 def ndcg(wanted: Wanted, ranks: Tensor, k: int) -> Tensor:
@@ -111,6 +133,11 @@ SCORES: Mapping[str, Callable[[Wanted, Tensor, int], Tensor]] = {
     "mrr": mrr,
 }
 """Scores of a ranking by name; each takes what is wanted, its ranks, and the length of the list."""
+
+
+def reach(name: str, k: int) -> int | None:
+    """The place from which on a score does not ask where an item stands; None where it always does."""
+    return None if name == "mrr" else k
 
 
 def score(name: str, wanted: Wanted, ranks: Tensor, k: int) -> Tensor:

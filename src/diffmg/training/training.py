@@ -76,7 +76,7 @@ class ModelTraining(Job):
         loss = task.training_loss(outputs, done, self.seed)
         update(self.optimizer, loss)
         outputs = outputs_of(self.model, self.problem)
-        val_loss, score = task.evaluate(outputs, "val")
+        val_loss, score = task.follow(outputs)
         self.best_weights.update(done + 1, self._value(val_loss, score))
         return loss, val_loss, score
 
