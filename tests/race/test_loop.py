@@ -125,13 +125,13 @@ def test_all_candidates_failing_is_an_error(classification):
         run(race_of(classification, 8, value=lambda _: math.nan))
 
 
-def run_by_the_clock(race, monkeypatch, pace=1.0):
-    """Run a race of which each training takes `pace` seconds."""
+def run_by_the_clock(race, monkeypatch, pace=1.0, finals=1.0):
+    """Run a race of which each training takes `pace` seconds; one of a finalist, `finals` times as long."""
     clock, train = [0.0], race._train
     monkeypatch.setattr("diffmg.race.loop.time.perf_counter", lambda: clock[0])
 
     def slow(which, **how):
-        clock[0] += pace * len(which)
+        clock[0] += pace * len(which) * (1 if race.explored is None else finals)
         return train(which, **how)
 
     race._train = slow
@@ -159,6 +159,18 @@ def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypa
     run(again)
     assert [e.candidate for e in again.board.entries] == [e.candidate for e in race.board.entries]
     assert again.epoch == race.epoch
+
+
+@pytest.mark.parametrize("finals", [0.2, 0.4, 1.0, 2.0])
+def test_time_that_finalists_leave_is_for_further_ones(classification, monkeypatch, finals):
+    race = race_of(classification, "40s", folds=FOLDS)
+    run_by_the_clock(race, monkeypatch, finals=finals)
+    assert 40 - finals * (2 * FOLDS + 2) <= race.seconds <= 40 + finals * race.rules.batch
+    assert bool(race.more) is (finals < 1)
+    again = race_of(classification, race.spent, folds=FOLDS)
+    run(again)
+    assert [e.values for e in again.board.entries] == [e.values for e in race.board.entries]
+    assert again.spent == race.spent
 
 
 def test_finalists_that_were_cut_short_are_trained_to_the_end(recommendation):

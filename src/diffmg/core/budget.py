@@ -28,6 +28,8 @@ class Budget(Checked):
     """How many of those there was time for; None for all."""
     simplify: bool = True
     """Whether there was time to simplify the best meta graph."""
+    more: tuple[int, ...] = ()
+    """How many further finalists there was time for, once the first ones were trained, round by round."""
     limits: tuple[int, ...] = ()
     """Epochs after which the trainings that try new candidates were stopped, in order; 0 for those that were not."""
 

@@ -44,6 +44,11 @@ class Entry:
         return statistics.fmean(self.values.values()) if self.values else -math.inf
 
     @property
+    def finalist(self) -> bool:
+        """Whether it was trained again, on a fold or from another seed."""
+        return any(turn != Turn(0, 0) for turn in self.values)
+
+    @property
     def has_metagraph(self) -> bool:
         """Whether its model can be drawn."""
         return bool(self.metagraphs)

@@ -87,6 +87,12 @@ class Race(Job):
         self.again = 0
         """How many trainings were left for them."""
         self.stopped: int | None = None
+        self.more: list[int] = []
+        """Further finalists, round by round."""
+        self.begun = 0.0
+        """Seconds when exploring ended, of a budget in seconds."""
+        self.closing = False
+        """Whether no more finalists are trained."""
         self.simplified = rules.budget.simplify
         self.seen: set[Hashable] = set()
         self.exhausted = False
@@ -118,20 +124,29 @@ class Race(Job):
     def spent(self) -> Budget:
         """The budget as it was spent, so that the race can be repeated."""
         limits = tuple(self.board.limits) if any(self.board.limits) else ()
-        return Budget(None, max(1, self.epoch), self.explored, self.again, self.stopped, self.simplified, limits)
+        finals = (self.explored, self.again, self.stopped, self.simplified, tuple(self.more))
+        return Budget(None, max(1, self.epoch), *finals, limits)
 
     def advance(self) -> Sequence[Epoch]:
         """Train one batch."""
         begun = time.perf_counter()
+
+        def seconds() -> float:
+            return self.seconds + time.perf_counter() - begun
+
         if self.explored is None:
             self._explore()
-            if self._explored_enough(self.seconds + time.perf_counter() - begun):
+            if self._explored_enough(seconds()):
                 self.explored = self.epoch
-                self.waiting = self._finals(self.seconds + time.perf_counter() - begun)
+                self.begun = seconds() if self.rules.budget.seconds is not None else 0.0
+                self.waiting = self._finals(seconds())
         else:
             now, self.waiting = self.waiting[: self.rules.batch], self.waiting[self.rules.batch :]
             self._train(now)
-            self._stop(self.seconds + time.perf_counter() - begun)
+            self._stop(seconds())
+        if self.done and not self.closing:
+            self.waiting = self._further(seconds())
+            self.closing = not self.waiting
         if self.done and self.simplifies:
             self.simplifies = False
             self.waiting = self._simpler()
@@ -147,7 +162,7 @@ class Race(Job):
         """Leave the rest of the finals where time is over, as it was in a run that is repeated."""
         budget, trained = self.rules.budget, self.epoch - (self.explored or 0)
         over = budget.seconds is not None and seconds >= budget.seconds
-        if self.simplifies and (over or (budget.stopped is not None and trained >= budget.stopped)):
+        if not self.closing and (over or (budget.stopped is not None and trained >= budget.stopped)):
             self.stopped = trained if self.waiting else None
             self.waiting = []
             self.simplified = self.simplifies = not over and budget.simplify
@@ -215,9 +230,29 @@ class Race(Job):
         count = left // (len(turns) + cut)
         if not self.board.models or not (count or cut):
             return []
-        finalists = self._finalists(count or left)
-        whole = [(n, Turn(0, 0)) for n in finalists if self.board.limits[n]]  # what was cut short comes first
-        return [*whole, *((n, turn) for n in finalists for turn in turns if count)][:left]
+        return self._turns(self._finalists(count or left), turns if count else ())[:left]
+
+    def _further(self, seconds: float) -> list[tuple[int, Turn]]:
+        """Trainings of further finalists, where the first ones took less time than was kept for them."""
+        turns, budget = list(turns_of(self.rules.folds, REPEATS)), self.rules.budget
+        trained, done = self.epoch - (self.explored or 0), [n for n, e in enumerate(self.board.entries) if e.finalist]
+        if budget.seconds is None:
+            count = budget.more[len(self.more)] if len(self.more) < len(budget.more) else 0
+        elif not trained or not done:
+            count = 0
+        else:
+            pace = (seconds - self.begun) / trained
+            left = int((budget.seconds - seconds) / max(pace, 1e-9)) - 1 - len(turns)
+            count = max(0, left // (len(turns) + any(self.board.limits)))
+        if not count:
+            return []
+        self.more.append(count)
+        return self._turns([n for n in self._finalists(len(done) + count) if n not in done][:count], turns)
+
+    def _turns(self, finalists: Sequence[int], turns: Sequence[Turn]) -> list[tuple[int, Turn]]:
+        """All trainings of finalists; what was cut short comes first."""
+        whole = [(n, Turn(0, 0)) for n in finalists if self.board.limits[n]]
+        return [*whole, *((n, turn) for n in finalists for turn in turns)]
 
     def _left(self, seconds: float, turns: int) -> int:
         """Trainings that are left for the finalists; some are kept back for a simpler meta graph."""
@@ -292,6 +327,9 @@ class Race(Job):
             "explored": self.explored,
             "again": self.again,
             "stopped": self.stopped,
+            "more": self.more,
+            "begun": self.begun,
+            "closing": self.closing,
             "simplified": self.simplified,
             "limits": self.board.limits,
             "running_best": self.board.running_best,
@@ -305,5 +343,6 @@ class Race(Job):
         self.waiting = [(number, Turn(fold, repeat)) for number, fold, repeat in numbers["waiting"]]
         self.explored, self.again, self.board.limits = numbers["explored"], numbers["again"], numbers["limits"]
         self.simplifies, self.simplified = numbers["simplifies"], numbers["simplified"]
-        self.stopped = numbers["stopped"]
+        self.stopped, self.more, self.begun = numbers["stopped"], numbers["more"], numbers["begun"]
+        self.closing = numbers["closing"]
         self.seen = {self._key(entry.candidate) for entry in self.board.entries}
