@@ -165,21 +165,31 @@ def scores(
     console.print(scores_table(results, repeats))
 
 
-@app.command()
+@app.command(cls=SeveralWords)
 def candidates(
-    name: common.Name,
+    data: Annotated[
+        list[str], typer.Option("--data", metavar="DATA...", help="Data sets, as in `fit`: one or several words.")
+    ],
+    out: Out = None,
     number: Annotated[int, typer.Option("--candidates", help="Random meta graphs of a batch.")] = 64,
     epochs: Annotated[int, typer.Option("--epochs", help="Epochs of each training.")] = 200,
     device: common.Device = "auto",
     seed: common.Seed = 0,
     data_root: common.DataRoot = None,
 ) -> None:
-    """Really trained candidates in a second: a race's executor beside trainings of their own; one line of JSON."""
-    import json
-
+    """Really trained candidates in a second: a race's executor beside trainings of their own."""
     from benchmarks.candidates import measure
+    from benchmarks.measure import machine
+    from diffmg.engine.device import resolve_device
 
-    say(json.dumps(measure(name, data_root, number, epochs, seed, device)))
+    where = resolve_device(device)
+    about, results = machine(where), {}
+    what = "really trained candidates in a second: by a race's executor, and as trainings of their own"
+    command = _command("candidates", data=data, device=where.type, candidates=number, epochs=epochs, seed=seed)
+    for name in data:
+        results[name] = measure(name, data_root, number, epochs, seed, device)
+        _write(out, what, command, about, results)
+        say(f"{name}: {max(results[name]['per_second']):.2f} a second by a race's executor")
 
 
 @app.command()

@@ -159,6 +159,19 @@ def recommending() -> str:
     return table(["computer", "seconds", "users a second", "memory (GB)"], rows, *files)
 
 
+def candidates() -> str:
+    """Candidates trained in a second on a CPU, before and after its products were changed."""
+    files = [load(f"candidates_cpu_{when}") for when in ("before", "after")]
+    before, after = (found["results"] for found in files)
+    heads = ["data", "trainings of their own, before (a second)", "a race, before", "a race now", "times faster"]
+    rows = []
+    for data, now in after.items():
+        own, race = before[data]["parallel_per_second"], max(before[data]["per_second"])
+        fastest = max(now["per_second"])
+        rows.append([data, f"{own:.3f}", f"{race:.3f}", f"{fastest:.3f}", f"{fastest / own:.2f}"])
+    return table(heads, rows, *files)
+
+
 TABLES = {
     "whole_gpu": whole_gpu,
     "ratios_cpu": lambda: ratios("engine_cpu"),
@@ -173,4 +186,5 @@ TABLES = {
     "unchanged_cpu": lambda: unchanged("scores_cpu"),
     "reading_cpu": reading,
     "recommending": recommending,
+    "candidates_cpu": candidates,
 }
