@@ -43,7 +43,8 @@ def mark_of(plan: Plan) -> str:
         "seed": plan.seed,
     }
     if plan.budget is not None:
-        budget = {name: value for name, value in asdict(plan.budget).items() if value is not None}
+        given = asdict(plan.budget).items()
+        budget = {name: value for name, value in given if value is not None and (name, value) != ("more", ())}
         decisive["race"] = [budget, plan.single, plan.refit]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:8]
 
