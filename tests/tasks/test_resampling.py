@@ -10,7 +10,8 @@ from sklearn.metrics import f1_score, mean_absolute_error, roc_auc_score
 from diffmg.core.task import RESAMPLES
 from diffmg.tasks import ItemRanking, NodeClassification, NodeRegression, Recommendation
 from diffmg.tasks import interactions as interactions_module
-from diffmg.tasks.pair_details import score_per_user
+from diffmg.tasks.pair_details import resampled_pairs, score_per_user
+from diffmg.tasks.pairs import Labelled
 from diffmg.tasks.ranks import SCORES, score
 from diffmg.tasks.resampling import LEAST, ROWS, Resampled, how_many, mean_on_resamples, resamples, rows_of_groups
 
@@ -120,6 +121,23 @@ LIKED = {
     "val": [[0, 3], [1, 0], [1, 2], [3, 1]],
     "test": [[0, 5], [2, 1], [3, 6], [3, 2]],
 }
+
+
+@pytest.mark.parametrize("levels", [2, 5, 1000])
+def test_pairs_are_scored_on_each_resample_as_scikit_learn_does(levels: int) -> None:
+    """Also where scores are tied; NaN where a resample has pairs of one kind alone."""
+    rng = np.random.default_rng(levels)
+    rows = np.unique(rng.integers(0, (6, 9), (25, 2)), axis=0)
+    labelled = Labelled.build((rows[::3], rows[np.arange(len(rows)) % 3 > 0]), (6, 9))
+    scores = torch.from_numpy(rng.integers(0, levels, len(rows)).astype(np.float32))
+    users, labels = labelled.pairs.left.numpy(), labelled.labels.numpy()
+    found = resampled_pairs(labelled, scores, "auc", "user", 40)
+    known, group = np.unique(users, return_inverse=True)
+    for drawn, got in zip(resamples(len(known), 40), found.scores, strict=True):
+        weights = np.bincount(drawn.numpy(), minlength=len(known))[group]
+        kinds = set(labels[weights > 0])
+        wanted = roc_auc_score(labels, scores.numpy(), sample_weight=weights) if len(kinds) == 2 else np.nan
+        assert got == pytest.approx(wanted, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", SCORES)

@@ -17,7 +17,7 @@ from diffmg.tasks.details import calibration, rank_curves
 from diffmg.tasks.metrics import average_precision
 from diffmg.tasks.pairs import Labelled
 from diffmg.tasks.ranks import Wanted, score
-from diffmg.tasks.resampling import Resampled, mean_on_resamples, resamples, rows_of_groups
+from diffmg.tasks.resampling import Resampled, how_many, mean_on_resamples, resamples, rows_of_groups
 from diffmg.tasks.top_items import Top
 from diffmg.tasks.two_ends import marks
 
@@ -118,12 +118,26 @@ def resampled_pairs(labelled: Labelled, scores: Tensor, metric: str, user: str, 
     if not len(labels):
         return None
     users, group = torch.unique(labelled.pairs.left.cpu(), return_inverse=True)
-    found = []
-    for drawn in resamples(len(users), most):
-        rows = rows_of_groups(group, len(users), drawn)
-        some = Labelled.of(labelled.pairs, labels[rows])
-        found.append(some.auc(scores[rows]) if metric == "auc" else average_precision(scores[rows], labels[rows]))
+    if metric == "auc":
+        return Resampled(_auc_on_resamples(scores, labels > 0, group, len(users), most), len(users), user)
+    every = (rows_of_groups(group, len(users), drawn) for drawn in resamples(len(users), most))
+    found = [average_precision(scores[rows], labels[rows]) for rows in every]
     return Resampled(torch.stack(found).double().numpy(), len(users), user)
+
+
+def _auc_on_resamples(scores: Tensor, positive: Tensor, group: Tensor, units: int, most: int) -> NDArray[np.float64]:
+    """The area under the ROC curve on every resample of groups: pairs are sorted once, and then weigh 0, 1, 2, ..."""
+    values, order = scores.double().sort()
+    level = torch.unique_consecutive(values, return_inverse=True)[1].numpy()
+    marked, groups, found = positive[order].numpy(), group[order].numpy(), []
+    if bool(values.isnan().any()):
+        return np.full(how_many(units, most), np.nan)
+    for drawn in resamples(units, most):
+        weights = np.bincount(drawn.numpy(), minlength=units)[groups].astype(np.float64)
+        high, low = np.bincount(level, weights * marked), np.bincount(level, weights * ~marked)
+        pairs = high.sum() * low.sum()
+        found.append(high @ (low.cumsum() - low / 2) / pairs if pairs else np.nan)
+    return np.array(found)
 
 
 def resampled_users(task: ItemRanking, wanted: Wanted, ranks: Tensor, most: int) -> Resampled | None:
