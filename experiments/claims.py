@@ -177,8 +177,12 @@ CLAIMS: Mapping[str, Claim] = {
         s.ours("hgt", "yelp")
         > max(s.ours(m, "yelp") for m in ("diffmg", "diffmg_authors", "genetic", "random", "random_search"))
     ),
-    "In one minute the default is above that average on all six networks": lambda s: all(
-        s.laptop("auto_1m", d) > s.whole("diffmg", d) for d in EVERY
+    **dict.fromkeys(
+        (
+            "one minute on two cores without a GPU is enough for more than the published search reaches on average",
+            "In one minute the default is above that average on all six networks",
+        ),
+        lambda s: all(s.laptop("auto_1m", d) > s.whole("diffmg", d) for d in EVERY),
     ),
     "and in three minutes above the paper's figures, too": lambda s: all(
         s.laptop("auto_3m", d) > s.paper("diffmg", d) for d in EVERY
