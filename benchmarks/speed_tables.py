@@ -161,7 +161,7 @@ def recommending() -> str:
 
 def candidates() -> str:
     """Candidates trained in a second on a CPU, before and after its products were changed."""
-    files = [load(f"candidates_cpu_{when}") for when in ("before", "after")]
+    files = [load(f"candidates_{when}_cpu") for when in ("before", "after")]
     before, after = (found["results"] for found in files)
     heads = ["data", "trainings of their own, before (a second)", "a race, before", "a race now", "times faster"]
     rows = []
