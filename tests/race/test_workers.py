@@ -14,6 +14,8 @@ import torch
 from diffmg.core import Settings
 from diffmg.core.candidate import Candidate
 from diffmg.methods.baselines.gcn import GCN
+from diffmg.methods.baselines.mlp import MLP
+from diffmg.methods.baselines.rgcn import RGCN
 from diffmg.race.executor import Local, run_here
 from diffmg.race.field import Field
 from diffmg.race.trial import Trial
@@ -56,6 +58,24 @@ def test_outcomes_are_those_of_this_process_bit_for_bit(classification, two_core
     assert two_cores.workers is first, "they are kept for the next batch"
 
 
+def test_methods_that_are_new_or_slow_begin_first(classification):
+    workers = Workers(Field(classification), 2)
+    several = [Trial(Candidate(kind(), SETTINGS), 0) for kind in (MLP, GCN, RGCN, MLP)]
+    assert workers._longest_first(several) == [0, 1, 2, 3]
+    workers.seconds |= {MLP: 1.0, GCN: 3.0}
+    assert workers._longest_first(several) == [2, 1, 0, 3]
+
+
+def test_outcomes_are_in_the_order_of_the_trials_whichever_begin_first(classification, two_cores):
+    field = Field(classification)
+    several = [Trial(Candidate(kind(), SETTINGS), 0) for kind in (MLP, GCN, MLP)]
+    wanted = [outcome.score for outcome in run_here(field, several)]
+    assert [outcome.score for outcome in two_cores.run(field, several)] == wanted
+    assert set(two_cores.workers.seconds) == {MLP, GCN}
+    two_cores.workers.seconds[GCN] = 1e9
+    assert [outcome.score for outcome in two_cores.run(field, several)] == wanted
+
+
 @pytest.mark.slow
 def test_a_trial_that_kills_its_process_fails_alone(recommendation):
     workers = Workers(Field(recommendation), 2)
@@ -75,6 +95,8 @@ from diffmg import load_dataset
 from diffmg.core import Settings
 from diffmg.core.candidate import Candidate
 from diffmg.methods.baselines.gcn import GCN
+from diffmg.methods.baselines.mlp import MLP
+from diffmg.methods.baselines.rgcn import RGCN
 from diffmg.race.field import Field
 from diffmg.race.trial import Trial
 from diffmg.race.workers import Workers

@@ -6,6 +6,7 @@ already used threads.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -19,6 +20,7 @@ from joblib.externals.loky import ProcessPoolExecutor  # type: ignore[import-unt
 from joblib.externals.loky.process_executor import BrokenProcessPool  # type: ignore[import-untyped]
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from diffmg.core import Method
 from diffmg.race.field import Field
 from diffmg.race.trial import Outcome, Trial, packed, train, unpacked
 
@@ -32,6 +34,8 @@ class Workers:
     def __init__(self, field: Field, count: int) -> None:
         self.field, self.count = field, count
         self.pool: Any = None
+        self.seconds: dict[type[Method], float] = {}
+        """Of the last training of each method."""
 
     def run(self, trials: Sequence[Trial]) -> list[Outcome]:
         """Train all of them; outcomes in the order of the trials.
@@ -49,16 +53,24 @@ class Workers:
             # a worker that has grown is replaced by a fresh one, which is as it should be
             warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
             self.pool = ProcessPoolExecutor(self.count, initializer=_begin, initargs=(self.field,))
-        started = [self.pool.submit(_train, trial) for trial in trials]
+        started = {n: self.pool.submit(_train, trials[n]) for n in self._longest_first(trials)}
         found: list[Outcome | None] = []
-        for future in started:
+        for n, trial in enumerate(trials):
             try:
-                found.append(unpacked(future.result()))
+                outcome, self.seconds[type(trial.candidate.method)] = started[n].result()
+                found.append(unpacked(outcome))
             except BrokenProcessPool:
                 found.append(None)
         if None in found:
             self.close()
         return found
+
+    def _longest_first(self, trials: Sequence[Trial]) -> list[int]:
+        """The order in which trials are begun, so that no worker waits long for the last one of another.
+
+        Methods that are new come first. What comes of a trial does not depend on it.
+        """
+        return sorted(range(len(trials)), key=lambda n: -self.seconds.get(type(trials[n].candidate.method), math.inf))
 
     def close(self) -> None:
         """Stop all workers, whatever they are doing."""
@@ -83,5 +95,8 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _train(trial: Trial) -> Outcome:
-    return packed(train(_FIELD[0].on(trial.fold), trial))
+def _train(trial: Trial) -> tuple[Outcome, float]:
+    """The outcome of a trial, and how many seconds it took."""
+    begun = time.perf_counter()
+    outcome = packed(train(_FIELD[0].on(trial.fold), trial))
+    return outcome, time.perf_counter() - begun
