@@ -45,10 +45,12 @@ class Chosen:
 def choose(board: Board, field: Field) -> Chosen:
     """Choose by validation: on all folds where finalists have them, else on the validation part."""
     single, complete = best_single(board, field), complete_candidates(board, field)
-    members, score = _by_models(board, field)
-    if judged_on_folds(field, complete):
-        judged, score = _by_folds(board, field, complete)
-        members = judged if field.forward else _beside(judged, members)
+    if not judged_on_folds(field, complete):
+        members, score = _by_models(board, field)
+    else:
+        members, score = _by_folds(board, field, complete)
+        if not field.forward:
+            members = _beside(members, _by_models(board, field)[0])
     return Chosen(single, board.sign * board.entries[single.number].value, members, score)
 
 
