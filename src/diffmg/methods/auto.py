@@ -79,7 +79,7 @@ def rival_space(name: str, problem: Problem, settings: Settings, **options: int)
     except DiffmgError:
         return {}
     if not method.is_cheap(problem):
-        lighter = {n: values[0] for n, values in method.tunable_on(problem).items() if n in known}
+        lighter = {n: v[0] for n, v in method.tunable_on(problem).items() if getattr(method, n) not in v}
         method = MethodSpec(name, {**method.spec().options, **lighter}).make()
     return {name: _begun(method.space(problem, chosen), problem)} if method.is_cheap(problem) else {}
 

@@ -14,9 +14,9 @@ class FittedBaseline(Baseline):
 
     on_host: ClassVar = True
 
-    def space(self, problem: Problem, settings: Settings) -> CandidateSpace:  # noqa: ARG002
+    def space(self, problem: Problem, settings: Settings) -> CandidateSpace:
         """Its tunable options."""
-        return OptionSpace(Candidate(self, settings), self.tunable, {})
+        return OptionSpace(Candidate(self, settings), self.tunable_on(problem), {})
 
 
 class FittedOnLabels(FittedBaseline):

@@ -17,7 +17,7 @@ from diffmg.nn.fitted import Fitted
 from diffmg.tasks.problem import Problem
 
 MOST_NUMBERS = 2**29
-"""Limit of (users + items) * items: two dense matrices of single precision, 2 GiB together."""
+"""Limit of (users + items) * columns: two dense matrices of single precision, 2 GiB together."""
 
 
 class ByItemWeights(FittedBaseline):
@@ -31,16 +31,21 @@ class ByItemWeights(FittedBaseline):
         """Some thousand items: weights between all that anybody chose are computed, kept and multiplied."""
         return len(chosen_items(choices_between(problem.graph, *problem.task.target_types))) <= self.cheap_items
 
+    def columns(self, problem: Problem) -> int:
+        """Columns of the representations: as many as there are items."""
+        return problem.graph.num_nodes[problem.task.target_types[1]]
+
     def check(self, problem: Problem, settings: Settings) -> None:
-        """Also require choices, and few enough items for dense matrices."""
+        """Also require choices, and few enough nodes for dense matrices."""
         super().check(problem, settings)
-        user, item = problem.task.target_types
-        users, items = choices_between(problem.graph, user, item).shape
-        if (users + items) * items > MOST_NUMBERS:
+        users, items = choices_between(problem.graph, *problem.task.target_types).shape
+        size, columns = users + items, self.columns(problem)
+        if size * columns > MOST_NUMBERS:
             raise DiffmgError(
-                f"`(users + items) * items <= {MOST_NUMBERS}` must hold for {self.name!r}, which scores with dense "
-                f"matrices, but got {users} users and {items} items ({(users + items) * items * 4 / 2**30:.1f} GiB); "
-                "take a method with short vectors, such as 'lightgcn'"
+                f"`(users + items) * columns <= {MOST_NUMBERS}` must hold for {self.name!r}, which scores with dense "
+                f"matrices, but got {users} users and {items} items with {columns} columns "
+                f"({size * columns * 4 / 2**30:.1f} GiB); take a method with short vectors, such as 'lightgcn' or "
+                "'ease' with rank=256"
             )
 
 
