@@ -9,6 +9,7 @@ from pathlib import Path
 from diffmg.core.errors import DiffmgError
 from experiments import RESULTS
 from experiments.exhaustive_table import read_table
+from experiments.study_low_rank import measure_low_rank
 from experiments.study_races import measure_budget, measure_folds
 from experiments.study_search import measure_alpha, measure_found, measure_variants
 from experiments.study_shared import measure_shared
@@ -38,6 +39,7 @@ MEASURES: dict[str, tuple[str, int, Measure]] = {
     "variants": ("scaling, epsilon and warm-up of the search", 120, lambda s, _: measure_variants(s)),
     "found": ("regret of what searches by gradients find, in tables of `exhaustive`", 0, _found),
     "switches": ("what each switch is worth on random meta graphs", 16, lambda s, _: measure_switches(s)),
+    "low_rank": ("EASE of low rank beside the exact solution", 0, lambda s, _: measure_low_rank(s)),
     "budget": ("best score by number of candidates, of races", 0, _budget),
     "folds": ("agreement of validation and folds, of races or of random candidates", 60, measure_folds),
 }

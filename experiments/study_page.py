@@ -13,6 +13,7 @@ from experiments.curves_svg import curves_svg
 from experiments.jsonl import read_lines
 from experiments.proposers import PROPOSERS, proposers_sheet
 from experiments.regret import REGRET, mean_curves, regret_sheet
+from experiments.study_low_rank import low_rank_sheet
 from experiments.study_races import budget_sheet, folds_sheet
 from experiments.study_search import alpha_sheet, found_sheet, variants_sheet
 from experiments.study_shared import shared_sheet
@@ -39,6 +40,7 @@ def study_tables(folder: Path) -> dict[str, Callable[[], str]]:
         "shared": shared_sheet,
         "alpha": alpha_sheet,
         "found": found_sheet,
+        "low_rank": low_rank_sheet,
         "budget": budget_sheet,
         "folds": folds_sheet,
     }

@@ -26,6 +26,7 @@ from diffmg.training import Training
 from diffmg.training.job import Quiet, drive
 from experiments.exhaustive_table import write_table
 from experiments.jsonl import read_lines
+from experiments.study_low_rank import measure_low_rank
 from experiments.study_races import budget_line, fold_line, fold_values, measure_folds
 from experiments.study_search import VARIANTS, measure_alpha, measure_found, measure_variants, trajectory
 from experiments.study_shared import compared, measure_shared, shared_scores, spearman
@@ -234,6 +235,15 @@ def test_folds_of_random_candidates_are_trained(subject: Subject) -> None:
     assert line["used"] == len(line["values"]) == 3
     assert all(len(folds) == 5 for _, folds in line["values"])
     assert sheet.rows[0][:2] == ("academic:120, draws", "3")
+
+
+def test_low_ranks_stand_beside_the_exact_solution(pairs: Subject) -> None:
+    """All ranks are above the number of users, so the scores are those of the exact solution."""
+    (sheet,) = measure_low_rank(pairs)
+    assert [row[0] for row in sheet.rows] == [f"shop:160, {w}" for w in ("exact", "rank 1024", "rank 512", "rank 256")]
+    scores = [line["score"] for line in read_lines(pairs.path)]
+    assert scores == pytest.approx([scores[0]] * 4, abs=1e-3)
+    assert scores[0] > 0
 
 
 def test_the_command(experiment: Callable[..., Any], tmp_path: Path, classification: Problem) -> None:
