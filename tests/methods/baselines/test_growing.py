@@ -13,7 +13,7 @@ from diffmg.methods.baselines import _growing
 from diffmg.methods.baselines._growing import Growth, grow, lightgbm
 from diffmg.methods.baselines._labels import TrainingLabels
 
-GROWTH = Growth(rounds=7, rate=0.2, leaves=6, penalty=0.5)
+GROWTH = Growth(rounds=7, rate=0.2, leaves=6, penalty=0.5, asked=100)
 LIBRARIES = ["sklearn", "lightgbm"]
 
 
@@ -103,6 +103,30 @@ def test_probabilities_are_those_of_lightgbm(count, missing):
     wanted = model.booster_.predict(new)
     found = trees.scores(torch.from_numpy(new)).softmax(dim=1).numpy()
     np.testing.assert_allclose(found if count > 2 else found[:, 1], wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_of_many_columns_those_that_tell_something_are_asked_for(library):
+    if library != "sklearn":
+        pytest.importorskip(library)
+    x = np.hstack([np.random.default_rng(1).standard_normal((400, 50)), table(400)]).astype(np.float32)
+    y = (x[:, 51] > 0).astype(int)
+    trees = grow(x, marked(np.eye(2)[y], False), library, replace(GROWTH, asked=3), 0)
+    asked = trees.feature[trees.left != torch.arange(len(trees.left))].unique().tolist()
+    assert 51 in asked
+    assert len(asked) <= 3
+    assert ((trees.scores(torch.from_numpy(x)).argmax(dim=1).numpy() == y).mean()) > 0.99
+
+
+def test_scouting_trees_see_a_rare_class_and_skip_columns_that_are_empty_in_their_rows(monkeypatch):
+    monkeypatch.setattr(_growing, "SCOUTED", 80)
+    x = table(2000)
+    rare = np.arange(2000) == 1234
+    x[:, 3], x[rare, 3] = np.nan, 5
+    asked = _growing.asked_for(x, _growing.Wanted(rare.astype(int), None, ""), 2, 0)
+    assert 0 < len(asked) <= 2
+    few = _growing.asked_for(x, _growing.Wanted(x[:, 1] > 0, None, ""), 2, 0)
+    assert 1 in few
 
 
 def test_without_lightgbm_the_error_says_what_to_do(monkeypatch):

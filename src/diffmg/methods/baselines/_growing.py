@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +18,10 @@ Library = Literal["sklearn", "lightgbm"]
 Table: TypeAlias = NDArray[np.float32]
 Grown: TypeAlias = tuple[list[tuple[int, Tree]], NDArray[np.float64], NDArray[np.float64]]
 """Trees with the score each adds to, the scores before any tree, and the library's own scores of the rows."""
+SCOUTED = 4096
+"""Most rows that scouting trees are grown on."""
+SCOUTS = 20
+"""Scouting trees per class, or per number."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Growth:
     rate: float
     leaves: int
     penalty: float
+    asked: int
+    """Columns that trees may ask for; of more, those that scouting trees ask for are taken."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +50,16 @@ class Wanted:
 
 def grow(x: Table, labels: TrainingLabels, library: Library, growth: Growth, seed: int) -> Trees:
     """Trees on the rows of training nodes, checked against the library's own scores of these rows."""
-    x = np.where(np.isnan(x).all(axis=0), np.float32(0), x)  # scikit-learn fails on columns without any value
+    x = _filled(x)
     trees: list[tuple[int, Tree]] = []
     start = labels.constants()
     expected = np.tile(start, (len(x), 1))
     for values, columns in labels.models():
         wanted = Wanted(values, labels.node_weights(columns), labels.loss)
-        grown, base, scores = _LIBRARIES[library](x, wanted, growth, seed)
-        trees += [(int(columns[output]), tree) for output, tree in grown]
+        asked = asked_for(x, wanted, growth.asked, seed)
+        grown, base, scores = _LIBRARIES[library](np.ascontiguousarray(x[:, asked]), wanted, growth, seed)
+        named = [(output, tree._replace(feature=asked[tree.feature.astype(int)])) for output, tree in grown]
+        trees += [(int(columns[output]), tree) for output, tree in named]
         start[columns], expected[:, columns] = base, scores
     joined = Trees.join(trees, start.tolist())
     worst = float((joined.scores(torch.from_numpy(x)) - torch.from_numpy(expected)).abs().max())
@@ -60,6 +69,32 @@ def grow(x: Table, labels: TrainingLabels, library: Library, growth: Growth, see
             f"{import_module(library).__version__}; its trees are stored differently: use another version"
         )
     return joined
+
+
+def asked_for(x: Table, wanted: Wanted, most: int, seed: int) -> NDArray[np.int64]:
+    """All columns, if there are no more than `most`; else as many at most, where a few quick trees gain most.
+
+    Windows over dated rows and long paths make thousands of columns, and every tree looks through all of them.
+    """
+    if x.shape[1] <= most:
+        return np.arange(x.shape[1])
+    rows = np.random.default_rng(seed).permutation(len(x))[:SCOUTED]
+    if len(np.unique(wanted.values[rows])) < 2:  # the rows of a rare class are among the others
+        rows = np.arange(len(x))
+    weights = None if wanted.weights is None else wanted.weights[rows]
+    model = _sklearn_model(wanted.loss, Growth(SCOUTS, 0.3, 8, 0.0, most), seed)
+    model.fit(_filled(x[rows]), wanted.values[rows], sample_weight=weights)
+    gains = np.zeros(x.shape[1])
+    for tree in chain.from_iterable(model._predictors):
+        splits = tree.nodes[tree.nodes["is_leaf"] == 0]
+        np.add.at(gains, splits["feature_idx"], splits["gain"])
+    found = np.argsort(-gains, kind="stable")[: min(most, max(1, np.count_nonzero(gains)))]
+    return np.sort(found)
+
+
+def _filled(x: Table) -> Table:
+    """With zeros in columns without any value, on which scikit-learn fails."""
+    return np.where(np.isnan(x).all(axis=0), np.float32(0), x)
 
 
 def lightgbm() -> Any:
@@ -74,6 +109,15 @@ def lightgbm() -> Any:
 
 
 def _with_sklearn(x: Table, wanted: Wanted, growth: Growth, seed: int) -> Grown:
+    model = _sklearn_model(wanted.loss, growth, seed)
+    model.fit(x, wanted.values, sample_weight=wanted.weights)
+    scores = model.predict(x) if wanted.loss else model.decision_function(x)
+    trees = [(n, tree_from_sklearn(one.nodes)) for several in model._predictors for n, one in enumerate(several)]
+    return trees, np.ravel(model._baseline_prediction), scores.reshape(len(x), -1)
+
+
+def _sklearn_model(loss: str, growth: Growth, seed: int) -> Any:
+    """A regressor with this loss, or a classifier where there is none."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     options: dict[str, Any] = {
@@ -84,15 +128,10 @@ def _with_sklearn(x: Table, wanted: Wanted, growth: Growth, seed: int) -> Grown:
         "early_stopping": False,
         "random_state": seed % 2**32,
     }
-    if wanted.loss:
-        error = "absolute_error" if wanted.loss == "mae" else "squared_error"  # it has no Huber loss
-        model: Any = HistGradientBoostingRegressor(loss=error, **options)
-    else:
-        model = HistGradientBoostingClassifier(**options)
-    model.fit(x, wanted.values, sample_weight=wanted.weights)
-    scores = model.predict(x) if wanted.loss else model.decision_function(x)
-    trees = [(n, tree_from_sklearn(one.nodes)) for several in model._predictors for n, one in enumerate(several)]
-    return trees, np.ravel(model._baseline_prediction), scores.reshape(len(x), -1)
+    if loss:
+        error = "absolute_error" if loss == "mae" else "squared_error"  # it has no Huber loss
+        return HistGradientBoostingRegressor(loss=error, **options)
+    return HistGradientBoostingClassifier(**options)
 
 
 def _with_lightgbm(x: Table, wanted: Wanted, growth: Growth, seed: int) -> Grown:

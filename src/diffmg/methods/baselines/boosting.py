@@ -47,6 +47,8 @@ class Boosting(FittedOnLabels):
     """Maximum number of leaves of a tree."""
     penalty: NotNegative = 0.0
     """L2 penalty on the values of leaves."""
+    asked: Count = 512
+    """Columns of the table that trees may ask for; of more, those that a few quick trees ask for are taken."""
 
     timed = True
     summary = "gradient-boosted trees on features, counts and means of neighbours in one table"
@@ -81,8 +83,9 @@ class _Network(Fitted):
         known = KnownLabels.draw(labels.nodes.numpy(), labels.marks.numpy(), rng)
         self.keep(nodes=labels.nodes, marks=labels.marks, folds=torch.from_numpy(known.folds))
         x = self.table(problem.graph)[labels.nodes.numpy()]
-        growth = Growth(self.options.rounds, self.options.rate, self.options.leaves, self.options.penalty)
-        self.keep(**grow(x, labels, self.options.library, growth, derive_seed(seed, "trees")).buffers())
+        options = self.options
+        growth = Growth(options.rounds, options.rate, options.leaves, options.penalty, options.asked)
+        self.keep(**grow(x, labels, options.library, growth, derive_seed(seed, "trees")).buffers())
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Logits or numbers of the labelled type."""
