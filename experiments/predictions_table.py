@@ -1,4 +1,7 @@
-"""The table of predictions at moments: our rows beside scores that others report."""
+"""The table of predictions at moments: our rows beside scores that others report.
+
+The standard error is that of one run's score, by resampling the test part; the spread is over runs.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,10 @@ def predictions_markdown(table: Table, cells: Cells) -> str:
 def _sheet(table: Table, data: str, cells: Cells) -> Sheet:
     found = {row.name: cells[row.name, data] for row in table.methods if (row.name, data) in cells}
     metric = next(iter(found.values())).metric
-    heads = ("method", "runs", f"test {metric}", "single model", "seconds", "trainings")
+    heads = ("method", "runs", f"test {metric}", "standard error", "single model", "seconds", "trainings")
     ours = [_line(name, cell) for name, cell in found.items()]
     others = [
-        (f"{who}, their report", MISSING, f"{figures[data]:g}", *[MISSING] * 3)
+        (f"{who}, their report", MISSING, f"{figures[data]:g}", *[MISSING] * 4)
         for who, figures in _reports(table, data)
     ]
     return Sheet(data, heads, (*ours, *others))
@@ -34,7 +37,9 @@ def _reports(table: Table, data: str) -> list[tuple[str, dict[str, float]]]:
 
 def _line(name: str, cell: Cell) -> tuple[str, ...]:
     used, single = (_spread(values) for values in (cell.test, cell.single))
-    return (name, str(len(cell.runs)), used, single, f"{cell.run_seconds:.0f}", f"{cell.run_trainings:g}")
+    errors = [run.certainty.error for run in cell.runs if run.certainty and run.certainty.error is not None]
+    error = f"{statistics.fmean(errors):.3f}" if errors else MISSING
+    return (name, str(len(cell.runs)), used, error, single, f"{cell.run_seconds:.0f}", f"{cell.run_trainings:g}")
 
 
 def _spread(values: list[float]) -> str:

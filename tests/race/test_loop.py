@@ -5,7 +5,7 @@ import math
 import pytest
 from fake import Fake
 
-from diffmg.core import DiffmgError, Settings
+from diffmg.core import DiffmgError, Plan, Settings
 from diffmg.core.budget import Budget
 from diffmg.core.candidate import Candidate, OptionSpace
 from diffmg.datasets import load_dataset
@@ -15,7 +15,7 @@ from diffmg.methods.baselines.gcn import GCN
 from diffmg.race.board import Turn
 from diffmg.race.executor import Local
 from diffmg.race.field import FOLDS, Field
-from diffmg.race.loop import REPEATS, Race, Rules
+from diffmg.race.loop import REPEATS, Race, Rules, batch_of
 from resuming import assert_same_state, resumed, run
 
 
@@ -203,6 +203,27 @@ def test_folds_are_for_small_validation_parts(classification, recommendation):
     assert Field.of(larger, 0).count == 0
     assert Field.of(classification).count == 0, "too few nodes have a label"
     assert Rules.of(Field(classification), Budget(trainings=3), 0, GCN()).folds == 0
+
+
+@pytest.mark.parametrize(
+    ("plan", "cores", "wanted"),
+    [
+        ({"budget": Budget(seconds=60)}, 2, 4),
+        ({"budget": Budget(seconds=60)}, 8, 16),
+        ({"budget": Budget(seconds=60), "batch": 3}, 8, 3),
+        ({"budget": Budget(trainings=60)}, 8, None),
+        ({}, 8, None),
+    ],
+)
+def test_a_race_against_time_keeps_all_cores_busy(plan, cores, wanted):
+    """A number of trainings gives the same result on any number of cores."""
+    assert batch_of(Plan(Auto().spec(), **plan), cores) == wanted
+
+
+def test_more_trainings_at_once_may_take_longer_each(classification):
+    budget = Budget(seconds=60)
+    few, many = (Rules.of(Field(classification), budget, 0, GCN(), batch=batch).patience for batch in (4, 16))
+    assert many == pytest.approx(4 * few)
 
 
 def test_really_trained(problem, quick):

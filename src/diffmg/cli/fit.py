@@ -31,7 +31,8 @@ Single = Annotated[bool, typer.Option("--single", help=SINGLE, show_default="no"
 REFIT = "After choosing, train again on training and validation labels (val), or on all labels (all)."
 RefitOn = Annotated[str, typer.Option("--refit", help=REFIT)]
 BATCH = "Trainings that a race starts before it looks at their results."
-Batch = Annotated[int | None, common.option("--batch", help=BATCH, show_default="4, or 48 on a GPU")]
+BATCHES = "4, or two a core if that is more and the budget is a time; 48 on a GPU"
+Batch = Annotated[int | None, common.option("--batch", help=BATCH, show_default=BATCHES)]
 ON = "Where a race trains: here, ray (all cores of this machine), or HOST:PORT or ray://HOST:PORT of a Ray cluster."
 On = Annotated[str, typer.Option("--on", help=ON)]
 BESIDE = "Simple methods to train and score beside it, such as gcn,popularity; or none. May be repeated."

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from diffmg.core import DiffmgError, Method, derive_seed
+from diffmg.core import DiffmgError, Method, Plan, derive_seed
 from diffmg.core.budget import Budget
 from diffmg.core.candidate import PROPOSERS, Candidate, CandidateSpace
 from diffmg.engine.backend import Backend
@@ -28,10 +28,10 @@ from diffmg.training.job import Epoch, Job
 
 BATCH = {False: 4, True: 48}
 """Trials of a batch, on a CPU and on a card: part of the plan, so the result does not depend on the number of cores."""
+AT_ONCE = 2
+"""Trials of a batch on a CPU for each that is trained at a time, so that cores do not wait long for the last one."""
 JUDGED = 20
 """Candidates that a budget in seconds should be able to judge on a CPU, if need be by fewer epochs."""
-WORKERS = 2
-"""Trainings at a time that this counts on."""
 LATEST = 0.85
 """Share of a budget in seconds after which nothing new is tried, even if there is no room for finals."""
 LONGER = 1.5
@@ -65,13 +65,23 @@ class Rules:
     @property
     def patience(self) -> float | None:
         """Seconds that a training which explores may take, so that enough candidates are judged in time."""
-        seconds = self.budget.seconds
-        return self.share * seconds * WORKERS / JUDGED if self.hasty and seconds is not None else None
+        seconds, workers = self.budget.seconds, max(1, self.batch // AT_ONCE)
+        return self.share * seconds * workers / JUDGED if self.hasty and seconds is not None else None
 
     @property
     def share(self) -> float:
         """The share of the budget that explores."""
         return EXPLORE[self.folds > 0]
+
+
+def batch_of(plan: Plan, cores: int) -> int | None:
+    """Trials of a batch where time is what limits a race: enough for all cores; None where nothing is to be changed.
+
+    Where trainings are counted, the same plan gives the same result on any number of cores.
+    """
+    if plan.batch is not None or plan.budget is None or plan.budget.seconds is None:
+        return plan.batch
+    return max(BATCH[False], AT_ONCE * cores)
 
 
 class Race(Job):

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
+import torch
+
 from diffmg.core import DiffmgError, MetaGraph, Method, Plan, Run, compile_program, derive_seed
 from diffmg.core.run import Candidate, Trained
 from diffmg.core.steps import step
-from diffmg.engine.device import describe_device, resolve_device
+from diffmg.engine.device import describe_device, on_host, resolve_device
 from diffmg.engine.memory import fit_engine_to_memory
 from diffmg.race.executor import Executor
+from diffmg.race.loop import batch_of
 from diffmg.runs.beside import Rivals
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.importances import with_importances
@@ -90,14 +93,16 @@ def _race(begun: Run, racing: Racing, store: RunFolder | None) -> tuple[Run, Mod
 def place(plan: Plan, problem: Problem, method: Method) -> tuple[Plan, Problem]:
     """Move the problem to the plan's device, with engine switches adjusted so that it fits into memory.
 
-    Raises if it does not fit, or if the method does not support the task.
+    Raises if it does not fit, or if the method does not support the task. On a CPU a race against time starts as many
+    trainings at once as there are cores for.
     """
     device = resolve_device(plan.device)
     problem = problem.to(problem.graph.device, plan.engine)
     method.check(problem, plan.settings)
     wanted = {"search": method.needs_search_memory, "training": method.has_metagraph}
     engine = fit_engine_to_memory(problem, plan.settings, method.depth, device, **wanted)
-    return replace(plan, engine=engine), problem.to(device, engine)
+    batch = batch_of(plan, torch.get_num_threads()) if on_host(device) else plan.batch
+    return replace(plan, engine=engine, batch=batch), problem.to(device, engine)
 
 
 def phases_of(plan: Plan) -> tuple[str, ...]:
