@@ -165,7 +165,7 @@ def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypa
 def test_time_that_finalists_leave_is_for_further_ones(classification, monkeypatch, finals):
     race = race_of(classification, "40s", folds=FOLDS)
     run_by_the_clock(race, monkeypatch, finals=finals)
-    assert 40 - finals * (2 * FOLDS + 2) <= race.seconds <= 40 + finals * race.rules.batch
+    assert 40 - finals * (2 * FOLDS + 2) <= race.seconds <= 40 + finals * race.rules.batch / 2
     assert bool(race.more) is (finals < 1)
     again = race_of(classification, race.spent, folds=FOLDS)
     run(again)

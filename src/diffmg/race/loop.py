@@ -169,9 +169,13 @@ class Race(Job):
         return [Epoch(self.epoch, math.nan, math.nan, self.board.best())]
 
     def _stop(self, seconds: float) -> None:
-        """Leave the rest of the finals where time is over, as it was in a run that is repeated."""
+        """Leave the rest of the finals where time is over, as it was in a run that is repeated.
+
+        Another batch is begun if half of it is expected to be over in time.
+        """
         budget, trained = self.rules.budget, self.epoch - (self.explored or 0)
-        over = budget.seconds is not None and seconds >= budget.seconds
+        batch = (seconds - self.begun) / max(1, trained) * min(self.rules.batch, len(self.waiting) or self.rules.batch)
+        over = budget.seconds is not None and seconds + batch / 2 >= budget.seconds
         if not self.closing and (over or (budget.stopped is not None and trained >= budget.stopped)):
             self.stopped = trained if self.waiting else None
             self.waiting = []
