@@ -87,7 +87,7 @@ class Contest:
 def race(proposers: Sequence[str], contest: Contest, recorder: Recorder, seed: int) -> None:
     """The exploring part of our own race."""
     budget = Budget(trainings=contest.trainings, explored=contest.trainings, again=0)
-    rules = Rules(budget, seed, contest.batch, 0, proposers)
+    rules = Rules(budget, seed, contest.batch, proposers=proposers)
     job = Race(Field(contest.problem), contest.space(), rules, recorder)
     job.simplifies = False
     while not job.done:

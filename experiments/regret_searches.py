@@ -104,7 +104,7 @@ class OneDepth(WideSpace):
 def race(proposers: Sequence[str], replay: Replay, seed: int, batch: int) -> None:
     """The exploring part of our own race, with these proposers by turns."""
     most = min(replay.trainings, len(replay.table.rows))
-    rules = Rules(Budget(trainings=most, explored=most, again=0), seed, batch, 0, proposers)
+    rules = Rules(Budget(trainings=most, explored=most, again=0), seed, batch, proposers=proposers)
     task: Any = SimpleNamespace(task=SimpleNamespace(sign=replay.table.sign))
     job = Race(Field(task), OneDepth.of_table(replay.table), rules, TableExecutor(replay))
     job.simplifies = False

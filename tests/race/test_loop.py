@@ -12,10 +12,10 @@ from diffmg.datasets import load_dataset
 from diffmg.methods._wide import WideSpace
 from diffmg.methods.auto import Auto
 from diffmg.methods.baselines.gcn import GCN
-from diffmg.race.board import Turn
+from diffmg.race.board import OWN, Turn
 from diffmg.race.executor import Local
-from diffmg.race.field import FOLDS, Field
-from diffmg.race.loop import REPEATS, Race, Rules, batch_of
+from diffmg.race.field import FOLDS, REPEATS, Field
+from diffmg.race.loop import Race, Rules, batch_of
 from resuming import assert_same_state, resumed, run
 
 
@@ -27,7 +27,7 @@ def by_rate(candidate: Candidate) -> float:
 def race_of(problem, budget, value=by_rate, space=None, seed=0, folds=None, batch=4):
     field = Field.of(problem, folds)
     space = space or WideSpace.of(problem, Settings(), 3, 2)
-    rules = Rules(Budget.parse(budget), seed, batch, field.count)
+    rules = Rules(Budget.parse(budget), seed, batch, field.further)
     race = Race(field, space, rules, Fake(value))
     race.simplifies = False
     return race
@@ -57,9 +57,9 @@ def test_the_best_are_trained_again_from_other_seeds(recommendation):
     run(race)
     again = [entry for entry in race.board.entries if len(entry.values) > 1]
     assert again
-    assert all(set(e.values) == {Turn(0, repeat) for repeat in range(REPEATS + 1)} for e in again)
+    assert all(set(e.values) == {OWN, *REPEATS} for e in again)
     seeds = {trial.seed for trial in race.executor.trials}
-    assert len(seeds) == REPEATS + 1, "every candidate starts from the same seeds"
+    assert len(seeds) == len(REPEATS) + 1, "every candidate starts from the same seeds"
 
 
 def test_nothing_is_tried_twice(problem):
@@ -202,7 +202,7 @@ def test_folds_are_for_small_validation_parts(classification, recommendation):
     assert Field.of(recommendation).count == 0, "pairs have no folds"
     assert Field.of(larger, 0).count == 0
     assert Field.of(classification).count == 0, "too few nodes have a label"
-    assert Rules.of(Field(classification), Budget(trainings=3), 0, GCN()).folds == 0
+    assert Rules.of(Field(classification), Budget(trainings=3), 0, GCN()).turns == REPEATS
 
 
 @pytest.mark.parametrize(

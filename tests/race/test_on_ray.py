@@ -73,7 +73,8 @@ def executor():
 
 def race_on(executor, field):
     space = Auto(rivals=False, searches_too=False).space(field.problem, QUICK)
-    race = Race(field, space, Rules(Budget(trainings=TRAININGS), 0, 16, field.count, ("chance", "evolution")), executor)
+    rules = Rules(Budget(trainings=TRAININGS), 0, 16, field.further, ("chance", "evolution"))
+    race = Race(field, space, rules, executor)
     run(race)
     return race
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,6 +24,10 @@ class Turn(NamedTuple):
 
     fold: int
     repeat: int
+
+
+OWN = Turn(0, 0)
+"""The first training of every candidate: on the task's own split."""
 
 
 @dataclass
@@ -46,7 +50,7 @@ class Entry:
     @property
     def finalist(self) -> bool:
         """Whether it was trained again, on a fold or from another seed."""
-        return any(turn != Turn(0, 0) for turn in self.values)
+        return any(turn != OWN for turn in self.values)
 
     @property
     def has_metagraph(self) -> bool:
@@ -177,11 +181,3 @@ def _entry_from_plain(plain: Mapping[str, Any]) -> Entry:
         entry.values[Turn(fold, repeat)] = -math.inf if value is None else value
         entry.epochs[Turn(fold, repeat)] = epoch
     return entry
-
-
-def turns_of(fold_count: int, repeats: int) -> Iterator[Turn]:
-    """The further trainings of a candidate that is among the best."""
-    if fold_count:
-        yield from (Turn(fold, 0) for fold in range(1, fold_count + 1))
-    else:
-        yield from (Turn(0, repeat) for repeat in range(1, repeats + 1))

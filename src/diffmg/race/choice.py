@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from diffmg.core import compile_program
-from diffmg.race.board import Board, Entry, Turn
+from diffmg.race.board import OWN, Board, Entry, Turn
 from diffmg.race.field import Field
 
 TOLERANCE = 0.5
@@ -41,9 +41,8 @@ def best_single(board: Board, field: Field) -> Pick:
 
 def complete_candidates(board: Board, field: Field) -> list[int]:
     """Candidates with a model of every fold, best first; none where there are no folds."""
-    count = field.count
-    turns = [Turn(0, 0), *(Turn(fold, 0) for fold in range(1, count + 1))]
-    return [n for n in board.ranked(least=len(turns)) if count and all((n, turn) in board.models for turn in turns)]
+    turns = {OWN, *field.turns}
+    return [n for n in board.ranked(least=len(turns)) if field.count and all((n, t) in board.models for t in turns)]
 
 
 def tolerance(board: Board, field: Field) -> float:

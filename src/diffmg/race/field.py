@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from diffmg.core.task import Folds
+from diffmg.race.board import OWN, Turn
 from diffmg.tasks.problem import Problem
 
 FOLDS = 5
 FEW = 2000
 """Validation parts with fewer examples than this are judged on folds too."""
+REPEATS = (Turn(0, 1), Turn(0, 2))
+"""Further trainings of a finalist where there are no folds."""
 LEAST = 10
 """Examples a fold must have on average."""
 
@@ -39,6 +42,16 @@ class Field:
     def forward(self) -> bool:
         """Whether its folds go forward in time."""
         return self.folds is not None and self.folds.forward
+
+    @property
+    def further(self) -> tuple[Turn, ...]:
+        """Further trainings of a finalist: on the folds but for the own split, or from other seeds."""
+        return tuple(Turn(fold, 0) for fold in range(1, self.count + 1 - self.forward)) or REPEATS
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """For each fold, the training that is judged on it; the last of those that go forward is the own split."""
+        return (*self.further, *([OWN] if self.forward else [])) if self.count else ()
 
     def on(self, fold: int) -> Problem:
         """The problem on a fold; 0 for the task's own split."""

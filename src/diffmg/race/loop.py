@@ -16,10 +16,10 @@ from diffmg.core import DiffmgError, Method, Plan, derive_seed
 from diffmg.core.budget import Budget
 from diffmg.core.candidate import PROPOSERS, Candidate, CandidateSpace
 from diffmg.engine.backend import Backend
-from diffmg.race.board import Board, Turn, turns_of
+from diffmg.race.board import OWN, Board, Turn
 from diffmg.race.choice import best_single, tolerance
 from diffmg.race.executor import Executor
-from diffmg.race.field import Field
+from diffmg.race.field import REPEATS, Field
 from diffmg.race.proposers import Proposal, proposals
 from diffmg.race.result import own_split_ensemble
 from diffmg.race.simplify import simpler_candidate
@@ -36,8 +36,6 @@ LATEST = 0.85
 """Share of a budget in seconds after which nothing new is tried, even if there is no room for finals."""
 LONGER = 1.5
 """Times as long as the others a whole training is taken to be, where some were stopped early."""
-REPEATS = 2
-"""Further seeds of a finalist where there are no folds."""
 EXPLORE = {True: 0.6, False: 0.75}
 """Share of the budget that explores, with folds and without."""
 TRIES = 50
@@ -51,7 +49,8 @@ class Rules:
     budget: Budget
     seed: int
     batch: int
-    folds: int
+    turns: Sequence[Turn] = REPEATS
+    """Further trainings of a finalist."""
     proposers: Sequence[str] = PROPOSERS
     hasty: bool = False
     """Whether trainings that explore are stopped early where a budget in seconds is short."""
@@ -60,7 +59,8 @@ class Rules:
     def of(cls, field: Field, budget: Budget, seed: int, method: Method, batch: int | None = None) -> Rules:
         """The rules for a method on a problem."""
         accelerated = Backend.of(field.problem.graph).accelerated
-        return cls(budget, seed, batch or BATCH[accelerated], field.count, method.proposers, hasty=not accelerated)
+        batch = batch or BATCH[accelerated]
+        return cls(budget, seed, batch, field.further, method.proposers, hasty=not accelerated)
 
     @property
     def patience(self) -> float | None:
@@ -71,7 +71,7 @@ class Rules:
     @property
     def share(self) -> float:
         """The share of the budget that explores."""
-        return EXPLORE[self.folds > 0]
+        return EXPLORE[self.turns != REPEATS]
 
 
 def batch_of(plan: Plan, cores: int) -> int | None:
@@ -186,7 +186,7 @@ class Race(Job):
         most = self._most()
         fresh = self._fresh(self.rules.batch if most is None else min(self.rules.batch, most - self.epoch))
         numbers = [self.board.add(p.candidate, p.origin) for p in fresh]
-        outcomes = self._train([(n, Turn(0, 0)) for n in numbers], explore=True)
+        outcomes = self._train([(n, OWN) for n in numbers], explore=True)
         for number, outcome in zip(numbers, outcomes, strict=True):
             self.board.limits.append(outcome.epochs if outcome.cut else self._limit(number))
         self.board.running_best.append(self.board.best())
@@ -196,7 +196,7 @@ class Race(Job):
         budget = self.rules.budget
         if budget.explored is not None or budget.trainings is None:
             return budget.explored
-        whole, turns = budget.trainings, len(list(turns_of(self.rules.folds, REPEATS)))
+        whole, turns = budget.trainings, len(self.rules.turns)
         most = min(math.ceil(self.rules.share * whole), whole - 2 * turns - 1)  # room for a finalist and a simpler one
         return most if most >= whole / 3 else max(1, whole - 1)
 
@@ -211,7 +211,7 @@ class Race(Job):
 
         Where too little is left already, exploring goes on.
         """
-        whole, turns = self.rules.budget.seconds or 0, len(list(turns_of(self.rules.folds, REPEATS)))
+        whole, turns = self.rules.budget.seconds or 0, len(self.rules.turns)
         left, needed = self._left(seconds, turns), turns + any(self.board.limits)
         if left < needed:
             return seconds >= LATEST * whole
@@ -239,7 +239,7 @@ class Race(Job):
 
     def _finals(self, seconds: float) -> list[tuple[int, Turn]]:
         """Further trainings of as many of the best as the rest of the budget allows, the best one first."""
-        turns, cut = list(turns_of(self.rules.folds, REPEATS)), any(self.board.limits)
+        turns, cut = self.rules.turns, any(self.board.limits)
         left = self.again = self._left(seconds, len(turns))
         count = left // (len(turns) + cut)
         if not self.board.models or not (count or cut):
@@ -248,7 +248,7 @@ class Race(Job):
 
     def _further(self, seconds: float) -> list[tuple[int, Turn]]:
         """Trainings of further finalists, where the first ones took less time than was kept for them."""
-        turns, budget = list(turns_of(self.rules.folds, REPEATS)), self.rules.budget
+        turns, budget = self.rules.turns, self.rules.budget
         trained, done = self.epoch - (self.explored or 0), [n for n, e in enumerate(self.board.entries) if e.finalist]
         if budget.seconds is None:
             count = budget.more[len(self.more)] if len(self.more) < len(budget.more) else 0
@@ -265,7 +265,7 @@ class Race(Job):
 
     def _turns(self, finalists: Sequence[int], turns: Sequence[Turn]) -> list[tuple[int, Turn]]:
         """All trainings of finalists; what was cut short comes first."""
-        whole = [(n, Turn(0, 0)) for n in finalists if self.board.limits[n]]
+        whole = [(n, OWN) for n in finalists if self.board.limits[n]]
         return [*whole, *((n, turn) for n in finalists for turn in turns)]
 
     def _left(self, seconds: float, turns: int) -> int:

@@ -72,7 +72,7 @@ def judged_on_folds(field: Field, complete: list[int]) -> bool:
 def _by_folds(board: Board, field: Field, complete: list[int]) -> tuple[tuple[Pick, ...], float]:
     folds = field.folds
     assert folds is not None, "only finalists with folds are judged on them"
-    turns = [Turn(fold, 0) for fold in range(1, len(folds.tasks) + 1)]
+    turns = field.turns
     votes = [folds.gather([_votes(board, field, n, turn) for turn in turns]) for n in complete]
     whole = folds.whole.to("cpu")
 

@@ -112,7 +112,7 @@ class NodeTask(Task):
         return Folds(tasks, self.with_parts(val=known), places)
 
     def _forward_folds(self, count: int, when: LabelTimes) -> Folds | None:
-        """The validation part, and before it periods of as many nodes, in no more than half of the training part."""
+        """The own split, and before it periods of as many nodes, in no more than half of the training part."""
         train, val = (self.parts[part].numpy(force=True) for part in ("train", "val"))
         periods = when.periods(train, count - 1, min(len(val), len(train) // (2 * max(1, count - 1))))
         if len(periods) < count - 1:
@@ -123,9 +123,8 @@ class NodeTask(Task):
             self.with_parts(train=_tensor(when.known_before(train, period), device), val=_tensor(period, device))
             for period in periods
         ]
-        places = tuple(_tensor(np.searchsorted(judged, np.sort(p)), device) for p in (*periods, val))
-        own = self.with_parts(val=_tensor(np.sort(val), device))
-        return Folds((*tasks, own), self.with_parts(val=_tensor(judged, device)), places, forward=True)
+        places = tuple(_tensor(np.searchsorted(judged, nodes), device) for nodes in (*periods, val))
+        return Folds((*tasks, self), self.with_parts(val=_tensor(judged, device)), places, forward=True)
 
     def resample_votes(self, votes: Tensor, part: Part, most: int = RESAMPLES) -> Resampled | None:
         """Nodes are drawn, each by itself."""
