@@ -21,9 +21,10 @@ from diffmg.core.seeds import derive_seed
 from diffmg.core.settings import Settings
 from diffmg.methods._wide import WideSpace
 from diffmg.methods.auto import Auto
-from diffmg.race.executor import Executor, Local
+from diffmg.race.executor import Collect, Executor, Local
 from diffmg.race.field import Field
-from diffmg.race.loop import Race, Rules
+from diffmg.race.loop import Race
+from diffmg.race.rules import Rules
 from diffmg.race.trial import Outcome, Trial
 from diffmg.runs.provenance import data_of
 from diffmg.tasks.problem import Problem
@@ -51,18 +52,23 @@ class Unaided(WideSpace):
 
 
 @dataclass
-class Recorder:
+class Recorder(Executor):
     """An executor that remembers the values of all trainings, in order; higher is better."""
 
     executor: Executor
     sign: int
     values: list[float] = field(default_factory=list)
 
-    def run(self, field: Field, trials: Sequence[Trial]) -> list[Outcome]:
-        """Train all of them."""
-        outcomes = self.executor.run(field, trials)
-        self.values += [-math.inf if o.failed else self.sign * o.score for o in outcomes]
-        return outcomes
+    def begin(self, field: Field, trials: Sequence[Trial]) -> Collect:
+        """Begin to train all of them."""
+        collect = self.executor.begin(field, trials)
+
+        def remembered() -> list[Outcome]:
+            outcomes = collect()
+            self.values += [-math.inf if o.failed else self.sign * o.score for o in outcomes]
+            return outcomes
+
+        return remembered
 
     def close(self) -> None:
         """Let go of everything that was started."""

@@ -19,8 +19,10 @@ from diffmg.methods._wide import WideSpace
 from diffmg.methods.auto import Auto
 from diffmg.methods.search._trained import Trial as Judged
 from diffmg.methods.search.genetic import Genetic, GeneticSearch
+from diffmg.race.executor import Collect, Executor
 from diffmg.race.field import Field
-from diffmg.race.loop import Race, Rules
+from diffmg.race.loop import Race
+from diffmg.race.rules import Rules
 from diffmg.race.trial import Outcome, Trial
 from diffmg.training.job import Epoch
 from experiments.exhaustive_table import ExhaustiveTable
@@ -66,15 +68,15 @@ Search = Callable[[Replay, int, int], object]
 """Spends the trainings of a replay; the other arguments are the seed, and how many are proposed at once."""
 
 
-class TableExecutor:
+class TableExecutor(Executor):
     """Answers the trials of a race by look-up."""
 
     def __init__(self, replay: Replay) -> None:
         self.replay = replay
 
-    def run(self, field: Field, trials: Sequence[Trial]) -> list[Outcome]:  # noqa: ARG002
+    def begin(self, field: Field, trials: Sequence[Trial]) -> Collect:  # noqa: ARG002
         """Scores from the table."""
-        return [self._outcome(trial.candidate.metagraphs) for trial in trials]
+        return lambda: [self._outcome(trial.candidate.metagraphs) for trial in trials]
 
     def close(self) -> None:
         """Nothing was started."""

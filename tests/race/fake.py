@@ -8,21 +8,23 @@ from collections.abc import Callable, Sequence
 import torch
 
 from diffmg.core.candidate import Candidate
+from diffmg.race.executor import Collect, Executor
 from diffmg.race.field import Field
 from diffmg.race.trial import Outcome, Trial
 
 
-class Fake:
+class Fake(Executor):
     """Scores by `value`; a candidate for which it is NaN fails. Remembers every trial."""
 
     def __init__(self, value: Callable[[Candidate], float]) -> None:
         self.value = value
         self.trials: list[Trial] = []
 
-    def run(self, field: Field, trials: Sequence[Trial]) -> list[Outcome]:
+    def begin(self, field: Field, trials: Sequence[Trial]) -> Collect:
         """Outcomes at once."""
         self.trials += trials
-        return [self._outcome(field, trial) for trial in trials]
+        outcomes = [self._outcome(field, trial) for trial in trials]
+        return lambda: outcomes
 
     def close(self) -> None:
         """Nothing was started."""

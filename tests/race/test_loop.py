@@ -15,7 +15,8 @@ from diffmg.methods.baselines.gcn import GCN
 from diffmg.race.board import OWN, Turn
 from diffmg.race.executor import Local
 from diffmg.race.field import FOLDS, REPEATS, Field
-from diffmg.race.loop import Race, Rules, batch_of
+from diffmg.race.loop import Race
+from diffmg.race.rules import Rules, batch_of
 from resuming import assert_same_state, resumed, run
 
 
@@ -24,18 +25,19 @@ def by_rate(candidate: Candidate) -> float:
     return 0.9 - abs(math.log(candidate.settings.lr / 0.005)) / 10
 
 
-def race_of(problem, budget, value=by_rate, space=None, seed=0, folds=None, batch=4):
+def race_of(problem, budget, value=by_rate, space=None, seed=0, folds=None, batch=4, ahead=0):
     field = Field.of(problem, folds)
     space = space or WideSpace.of(problem, Settings(), 3, 2)
-    rules = Rules(Budget.parse(budget), seed, batch, field.further)
+    rules = Rules(Budget.parse(budget), seed, batch, field.further, ahead=ahead)
     race = Race(field, space, rules, Fake(value))
     race.simplifies = False
     return race
 
 
+@pytest.mark.parametrize("ahead", [0, 1])
 @pytest.mark.parametrize("budget", [1, 2, 7, 40])
-def test_a_budget_of_trainings_is_kept(problem, budget):
-    race = race_of(problem, budget)
+def test_a_budget_of_trainings_is_kept(problem, budget, ahead):
+    race = race_of(problem, budget, ahead=ahead)
     run(race)
     assert race.epoch == race.board.trainings == len(race.executor.trials) <= budget
     assert race.epoch >= budget - FOLDS - 2
@@ -62,8 +64,9 @@ def test_the_best_are_trained_again_from_other_seeds(recommendation):
     assert len(seeds) == len(REPEATS) + 1, "every candidate starts from the same seeds"
 
 
-def test_nothing_is_tried_twice(problem):
-    race = race_of(problem, 80)
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_nothing_is_tried_twice(problem, ahead):
+    race = race_of(problem, 80, ahead=ahead)
     run(race)
     keys = [race._key(entry.candidate) for entry in race.board.entries]
     assert len(keys) == len(set(keys))
@@ -99,10 +102,11 @@ def test_it_is_the_same_from_the_same_seed_and_another_from_another(classificati
     assert tried(0) != tried(1)
 
 
+@pytest.mark.parametrize("ahead", [0, 1, 2])
 @pytest.mark.parametrize("stop", [1, 3, 5])
-def test_it_goes_on_where_it_was_stopped(problem, stop):
+def test_it_goes_on_where_it_was_stopped(problem, stop, ahead):
     def make():
-        return race_of(problem, 30)
+        return race_of(problem, 30, ahead=ahead)
 
     straight, stopped = make(), make()
     run(straight)
@@ -110,6 +114,17 @@ def test_it_goes_on_where_it_was_stopped(problem, stop):
     again = resumed(stopped, make)
     run(again)
     assert_same_state(again, straight)
+
+
+def test_a_batch_is_begun_before_the_results_of_the_one_before_are_known(problem):
+    """The third batch is proposed knowing the first one alone, whatever came of the second."""
+    race = race_of(problem, 40, ahead=1)
+    known = []
+    fresh = race._fresh
+    race._fresh = lambda count: known.append(len(race.board.judged())) or fresh(count)
+    run(race)
+    assert known[:5] == [0, 0, 4, 8, 12]
+    assert race.explored == len(race.board.entries) == 30
 
 
 def test_failures_are_counted_and_passed_over(classification):
@@ -127,14 +142,14 @@ def test_all_candidates_failing_is_an_error(classification):
 
 def run_by_the_clock(race, monkeypatch, pace=1.0, finals=1.0):
     """Run a race of which each training takes `pace` seconds; one of a finalist, `finals` times as long."""
-    clock, train = [0.0], race._train
+    clock, land = [0.0], race._land
     monkeypatch.setattr("diffmg.race.loop.time.perf_counter", lambda: clock[0])
 
-    def slow(which, **how):
-        clock[0] += pace * len(which) * (1 if race.explored is None else finals)
-        return train(which, **how)
+    def slow():
+        clock[0] += pace * len(race.flights[0].which) * (1 if race.explored is None else finals)
+        land()
 
-    race._train = slow
+    race._land = slow
     while not race.done:
         before = clock[0]
         race.advance()
@@ -150,24 +165,26 @@ def test_seconds_are_kept_back_for_a_finalist_on_all_folds(classification, monke
     assert sum(len(entry.values) > 1 for entry in race.board.entries) == again
 
 
-def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypatch):
-    race = race_of(recommendation, "40s")
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_seconds_are_kept_and_written_down_as_trainings(recommendation, monkeypatch, ahead):
+    race = race_of(recommendation, "40s", ahead=ahead)
     run_by_the_clock(race, monkeypatch)
     assert 32 <= race.epoch <= 44
     assert (race.spent.trainings, race.spent.explored) == (race.epoch, race.explored)
-    again = race_of(recommendation, race.spent)
+    again = race_of(recommendation, race.spent, ahead=ahead)
     run(again)
     assert [e.candidate for e in again.board.entries] == [e.candidate for e in race.board.entries]
     assert again.epoch == race.epoch
 
 
+@pytest.mark.parametrize("ahead", [0, 1])
 @pytest.mark.parametrize("finals", [0.2, 0.4, 1.0, 2.0])
-def test_time_that_finalists_leave_is_for_further_ones(classification, monkeypatch, finals):
-    race = race_of(classification, "40s", folds=FOLDS)
+def test_time_that_finalists_leave_is_for_further_ones(classification, monkeypatch, finals, ahead):
+    race = race_of(classification, "40s", folds=FOLDS, ahead=ahead)
     run_by_the_clock(race, monkeypatch, finals=finals)
     assert 40 - finals * (2 * FOLDS + 2) <= race.seconds <= 40 + finals * race.rules.batch / 2
     assert bool(race.more) is (finals < 1)
-    again = race_of(classification, race.spent, folds=FOLDS)
+    again = race_of(classification, race.spent, folds=FOLDS, ahead=ahead)
     run(again)
     assert [e.values for e in again.board.entries] == [e.values for e in race.board.entries]
     assert again.spent == race.spent

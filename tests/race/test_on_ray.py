@@ -23,10 +23,11 @@ from diffmg.methods.auto import Auto
 from diffmg.methods.baselines.gcn import GCN
 from diffmg.race.executor import Local
 from diffmg.race.field import Field
-from diffmg.race.loop import Race, Rules
+from diffmg.race.loop import Race
 from diffmg.race.on_ray import TRIES, OnRay
 from diffmg.race.ray_cluster import check_address
 from diffmg.race.ray_worker import on_device, writable
+from diffmg.race.rules import Rules
 from diffmg.race.trial import Trial
 from resuming import assert_same_state, run
 

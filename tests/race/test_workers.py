@@ -81,7 +81,7 @@ def test_a_trial_that_kills_its_process_fails_alone(recommendation):
     workers = Workers(Field(recommendation), 2)
     deadly = Trial(Candidate(Deadly(), SETTINGS), 0)
     try:
-        one, dead, other = workers.run([trials(1)[0], deadly, trials(1)[0]])
+        one, dead, other = workers.begin([trials(1)[0], deadly, trials(1)[0]])()
     finally:
         workers.close()
     assert not one.failed
@@ -103,7 +103,7 @@ from diffmg.race.workers import Workers
 
 if __name__ == "__main__":
     workers = Workers(Field(load_dataset("academic:400")), 2)
-    workers.run([Trial(Candidate(GCN(), Settings(dim=4, max_epochs=1)), seed) for seed in range(4)])
+    workers.begin([Trial(Candidate(GCN(), Settings(dim=4, max_epochs=1)), seed) for seed in range(4)])()
     print(*workers.pool._processes, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """

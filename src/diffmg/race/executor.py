@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -17,17 +19,27 @@ if TYPE_CHECKING:
     from diffmg.race.workers import Workers
 
 
-class Executor(Protocol):
-    """Trains trials; outcomes come in the order of the trials, whatever the order they finish in."""
+Collect = Callable[[], list[Outcome]]
+"""Waits for the outcomes of trials that were begun; they are in the order of the trials, whichever end first."""
+
+
+class Executor(ABC):
+    """Trains trials."""
+
+    @abstractmethod
+    def begin(self, field: Field, trials: Sequence[Trial]) -> Collect:
+        """Begin to train all of them, if need be behind those that were begun before."""
 
     def run(self, field: Field, trials: Sequence[Trial]) -> list[Outcome]:
         """Train all of them."""
+        return self.begin(field, trials)()
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of everything that was started."""
 
 
-class Local:
+class Local(Executor):
     """On this machine: a card trains many at once; every core of the CPU trains one at a time, with one thread.
 
     The outcome of a trial does not depend on the number of cores.
@@ -37,21 +49,21 @@ class Local:
         self.workers: Workers | None = None
         self.card: Card | None = None
 
-    def run(self, field: Field, trials: Sequence[Trial]) -> list[Outcome]:
-        """Train all of them."""
+    def begin(self, field: Field, trials: Sequence[Trial]) -> Collect:
+        """Begin to train all of them; on a card or a single core they are trained when they are collected."""
         if Backend.of(field.problem.graph).accelerated:
             if self.card is None or self.card.field is not field:
                 self.card = Card(field)
-            return self.card.run(trials)
+            return partial(self.card.run, trials)
         cores = torch.get_num_threads()
         if cores == 1:
-            return run_here(field, trials)
+            return partial(run_here, field, trials)
         from diffmg.race.workers import Workers
 
         if self.workers is None or self.workers.field is not field:
             self.close()
             self.workers = Workers(field, cores)
-        return self.workers.run(trials)
+        return self.workers.begin(trials)
 
     def close(self) -> None:
         """Stop the workers, free the card's memory."""

@@ -5,95 +5,59 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from torch import Tensor
 
-from diffmg.core import DiffmgError, Method, Plan, derive_seed
+from diffmg.core import DiffmgError, derive_seed
 from diffmg.core.budget import Budget
-from diffmg.core.candidate import PROPOSERS, Candidate, CandidateSpace
-from diffmg.engine.backend import Backend
+from diffmg.core.candidate import Candidate, CandidateSpace
 from diffmg.race.board import OWN, Board, Turn
 from diffmg.race.choice import best_single, tolerance
-from diffmg.race.executor import Executor
-from diffmg.race.field import REPEATS, Field
+from diffmg.race.executor import Collect, Executor
+from diffmg.race.field import Field
 from diffmg.race.proposers import Proposal, proposals
 from diffmg.race.result import own_split_ensemble
+from diffmg.race.rules import Rules
 from diffmg.race.simplify import simpler_candidate
-from diffmg.race.trial import Outcome, Trial
+from diffmg.race.trial import Trial
 from diffmg.training.job import Epoch, Job
 
-BATCH = {False: 4, True: 48}
-"""Trials of a batch, on a CPU and on a card: part of the plan, so the result does not depend on the number of cores."""
-AT_ONCE = 2
-"""Trials of a batch on a CPU for each that is trained at a time, so that cores do not wait long for the last one."""
-JUDGED = 20
-"""Candidates that a budget in seconds should be able to judge on a CPU, if need be by fewer epochs."""
 LATEST = 0.85
 """Share of a budget in seconds after which nothing new is tried, even if there is no room for finals."""
 LONGER = 1.5
 """Times as long as the others a whole training is taken to be, where some were stopped early."""
-EXPLORE = {True: 0.6, False: 0.75}
-"""Share of the budget that explores, with folds and without."""
 TRIES = 50
 """Proposals in a row that were all tried before, after which the space is taken to be exhausted."""
 
 
-@dataclass(frozen=True)
-class Rules:
-    """How a race goes; all of it is part of the plan."""
+@dataclass
+class Flight:
+    """A batch of trainings that was begun."""
 
-    budget: Budget
-    seed: int
-    batch: int
-    turns: Sequence[Turn] = REPEATS
-    """Further trainings of a finalist."""
-    proposers: Sequence[str] = PROPOSERS
-    hasty: bool = False
-    """Whether trainings that explore are stopped early where a budget in seconds is short."""
-
-    @classmethod
-    def of(cls, field: Field, budget: Budget, seed: int, method: Method, batch: int | None = None) -> Rules:
-        """The rules for a method on a problem."""
-        accelerated = Backend.of(field.problem.graph).accelerated
-        batch = batch or BATCH[accelerated]
-        return cls(budget, seed, batch, field.further, method.proposers, hasty=not accelerated)
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds that a training which explores may take, so that enough candidates are judged in time."""
-        seconds, workers = self.budget.seconds, max(1, self.batch // AT_ONCE)
-        return self.share * seconds * workers / JUDGED if self.hasty and seconds is not None else None
-
-    @property
-    def share(self) -> float:
-        """The share of the budget that explores."""
-        return EXPLORE[self.turns != REPEATS]
-
-
-def batch_of(plan: Plan, cores: int) -> int | None:
-    """Trials of a batch where time is what limits a race: enough for all cores; None where nothing is to be changed.
-
-    Where trainings are counted, the same plan gives the same result on any number of cores.
-    """
-    if plan.batch is not None or plan.budget is None or plan.budget.seconds is None:
-        return plan.batch
-    return max(BATCH[False], AT_ONCE * cores)
+    which: list[tuple[int, Turn]]
+    explores: bool
+    collect: Collect | None = None
+    """None where it is to be begun, as after a checkpoint."""
 
 
 class Race(Job):
-    """A running race; `epoch` counts trainings."""
+    """A running race; `epoch` counts trainings that are over."""
 
     def __init__(self, field: Field, space: CandidateSpace, rules: Rules, executor: Executor) -> None:
         self.field, self.space, self.rules, self.executor = field, space, rules, executor
         self.board = Board(field.problem.task.sign)
         self.explored: int | None = None
         """Trainings when exploring ended."""
+        self.flights: list[Flight] = []
+        """Batches under way, the oldest first."""
+        self.enough = False
+        """Whether no more candidates are begun."""
         self.waiting: list[tuple[int, Turn]] = []
-        """Further trainings of the finalists."""
+        """Further trainings of the finalists that have not begun."""
         self.again = 0
         """How many trainings were left for them."""
         self.stopped: int | None = None
@@ -115,14 +79,14 @@ class Race(Job):
         if self.rules.budget.trainings is not None:
             return self.rules.budget.trainings
         if self.explored is not None:
-            return self.epoch + len(self.waiting)
+            return self.epoch + self._flying() + len(self.waiting)
         spent = max(self.seconds, 1e-9)
         return max(self.epoch + 1, round(self.epoch * (self.rules.budget.seconds or 0) / spent)) if self.epoch else 1
 
     @property
     def done(self) -> bool:
         """Whether the finalists have been trained again."""
-        return self.explored is not None and not self.waiting
+        return self.explored is not None and not self.waiting and not self.flights
 
     def seconds_left(self) -> float | None:
         """Of a budget in seconds the rest of it, else by the pace so far."""
@@ -138,21 +102,23 @@ class Race(Job):
         return Budget(None, max(1, self.epoch), *finals, limits)
 
     def advance(self) -> Sequence[Epoch]:
-        """Train one batch."""
+        """Take the results of one batch; where it goes ahead, others are under way meanwhile."""
         begun = time.perf_counter()
 
         def seconds() -> float:
             return self.seconds + time.perf_counter() - begun
 
         if self.explored is None:
-            self._explore()
-            if self._explored_enough(seconds()):
+            self._explore(seconds)
+            if self.enough and not self.flights:
                 self.explored = self.epoch
                 self.begun = seconds() if self.rules.budget.seconds is not None else 0.0
                 self.waiting = self._finals(seconds())
         else:
-            now, self.waiting = self.waiting[: self.rules.batch], self.waiting[self.rules.batch :]
-            self._train(now)
+            while self.waiting and len(self.flights) <= self.rules.ahead:
+                now, self.waiting = self.waiting[: self.rules.batch], self.waiting[self.rules.batch :]
+                self.flights.append(Flight(now, explores=False))
+            self._land()
             self._stop(seconds())
         if self.done and not self.closing:
             self.waiting = self._further(seconds())
@@ -173,23 +139,53 @@ class Race(Job):
 
         Another batch is begun if half of it is expected to be over in time.
         """
-        budget, trained = self.rules.budget, self.epoch - (self.explored or 0)
-        batch = (seconds - self.begun) / max(1, trained) * min(self.rules.batch, len(self.waiting) or self.rules.batch)
-        over = budget.seconds is not None and seconds + batch / 2 >= budget.seconds
-        if not self.closing and (over or (budget.stopped is not None and trained >= budget.stopped)):
-            self.stopped = trained if self.waiting else None
+        if self.closing or self.stopped is not None:
+            return
+        budget, flying, trained = self.rules.budget, self._flying(), self.epoch - (self.explored or 0)
+        pace = (seconds - self.begun) / max(1, trained + flying / 2)
+        batch = min(self.rules.batch, len(self.waiting) or self.rules.batch)
+        over = budget.seconds is not None and seconds + pace * (flying + batch) / 2 >= budget.seconds
+        if over or (budget.stopped is not None and trained + flying >= budget.stopped):
+            self.stopped = trained + flying if self.waiting else None
             self.waiting = []
             self.simplified = self.simplifies = not over and budget.simplify
 
-    def _explore(self) -> None:
-        """Try a batch of new candidates on the task's own split."""
-        most = self._most()
-        fresh = self._fresh(self.rules.batch if most is None else min(self.rules.batch, most - self.epoch))
-        numbers = [self.board.add(p.candidate, p.origin) for p in fresh]
-        outcomes = self._train([(n, OWN) for n in numbers], explore=True)
-        for number, outcome in zip(numbers, outcomes, strict=True):
-            self.board.limits.append(outcome.epochs if outcome.cut else self._limit(number))
-        self.board.running_best.append(self.board.best())
+    def _explore(self, seconds: Callable[[], float]) -> None:
+        """Begin batches of new candidates on the task's own split, and take the results of the oldest one."""
+        while len(self.flights) <= self.rules.ahead and not self.enough:
+            most, begun = self._most(), len(self.board.entries)
+            fresh = self._fresh(self.rules.batch if most is None else min(self.rules.batch, most - begun))
+            numbers = [self.board.add(p.candidate, p.origin) for p in fresh]
+            self.flights.append(Flight([(n, OWN) for n in numbers], explores=True))
+            self.enough = self.exhausted or (most is not None and len(self.board.entries) >= most)
+        self._land()
+        self.enough = self.enough or (self._most() is None and self._time_for_finals(self._landed(seconds())))
+
+    def _flying(self) -> int:
+        """Trainings under way."""
+        return sum(len(flight.which) for flight in self.flights)
+
+    def _landed(self, seconds: float) -> float:
+        """When all that is under way is expected to be over, by the pace so far; half of it is taken to be done."""
+        half = self._flying() / 2
+        return seconds + seconds / max(1, self.epoch + half) * half
+
+    def _land(self) -> None:
+        """Take the results of the batch that was begun first."""
+        for flight in self.flights:
+            trials = [self._trial(number, turn, explore=flight.explores) for number, turn in flight.which]
+            flight.collect = flight.collect or self.executor.begin(self.field, trials)
+        flight = self.flights[0]
+        assert flight.collect is not None, "all were begun"
+        outcomes = flight.collect()
+        del self.flights[0]
+        for (number, turn), outcome in zip(flight.which, outcomes, strict=True):
+            self.board.record(number, turn, outcome)
+            if flight.explores:
+                self.board.limits.append(outcome.epochs if outcome.cut else self._limit(number))
+        self.epoch += len(outcomes)
+        if flight.explores:
+            self.board.running_best.append(self.board.best())
 
     def _most(self) -> int | None:
         """Trainings that explore, where that is known in advance."""
@@ -199,12 +195,6 @@ class Race(Job):
         whole, turns = budget.trainings, len(self.rules.turns)
         most = min(math.ceil(self.rules.share * whole), whole - 2 * turns - 1)  # room for a finalist and a simpler one
         return most if most >= whole / 3 else max(1, whole - 1)
-
-    def _explored_enough(self, seconds: float) -> bool:
-        most = self._most()
-        if most is None:
-            return self.exhausted or self._time_for_finals(seconds)
-        return self.exhausted or self.epoch >= most
 
     def _time_for_finals(self, seconds: float) -> bool:
         """Whether enough was explored, or another batch would leave too little for a finalist.
@@ -276,7 +266,7 @@ class Race(Job):
         if budget.trainings is not None:
             left = budget.trainings - self.epoch
         else:
-            pace = seconds / max(1, self.epoch) * (LONGER if any(self.board.limits) else 1)
+            pace = seconds / max(1, len(self.board.entries)) * (LONGER if any(self.board.limits) else 1)
             left = int(((budget.seconds or 0) - seconds) / pace)
         return max(left - 1 - turns, int(any(self.board.limits)))
 
@@ -307,14 +297,6 @@ class Race(Job):
         self.board.limits.append(0)
         return [(number, turn) for turn in entry.values]
 
-    def _train(self, which: Sequence[tuple[int, Turn]], *, explore: bool = False) -> list[Outcome]:
-        trials = [self._trial(number, turn, explore=explore) for number, turn in which]
-        outcomes = self.executor.run(self.field, trials)
-        for (number, turn), outcome in zip(which, outcomes, strict=True):
-            self.board.record(number, turn, outcome)
-        self.epoch += len(trials)
-        return outcomes
-
     def _trial(self, number: int, turn: Turn, *, explore: bool) -> Trial:
         candidate, limit = self.board.entries[number].candidate, self._limit(number) if explore else 0
         seconds = self.rules.patience if explore and not limit else None
@@ -338,6 +320,8 @@ class Race(Job):
         return {
             "entries": self.board.plain(),
             "waiting": [[number, *turn] for number, turn in self.waiting],
+            "flights": [[[[number, *turn] for number, turn in f.which], f.explores] for f in self.flights],
+            "enough": self.enough,
             "explored": self.explored,
             "again": self.again,
             "stopped": self.stopped,
@@ -354,9 +338,15 @@ class Race(Job):
         """Resume from a checkpoint."""
         self.board.restore(numbers["entries"], tensors)
         self.board.running_best = numbers["running_best"]
-        self.waiting = [(number, Turn(fold, repeat)) for number, fold, repeat in numbers["waiting"]]
+        self.waiting = _turns_read(numbers["waiting"])
+        self.flights = [Flight(_turns_read(which), explores) for which, explores in numbers["flights"]]
+        self.enough = numbers["enough"]
         self.explored, self.again, self.board.limits = numbers["explored"], numbers["again"], numbers["limits"]
         self.simplifies, self.simplified = numbers["simplifies"], numbers["simplified"]
         self.stopped, self.more, self.begun = numbers["stopped"], numbers["more"], numbers["begun"]
         self.closing = numbers["closing"]
         self.seen = {self._key(entry.candidate) for entry in self.board.entries}
+
+
+def _turns_read(plain: Sequence[Sequence[int]]) -> list[tuple[int, Turn]]:
+    return [(number, Turn(fold, repeat)) for number, fold, repeat in plain]

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from diffmg.core import DiffmgError
 from diffmg.engine.device import on_host
+from diffmg.race.executor import Collect, Executor
 from diffmg.race.field import Field
 from diffmg.race.ray_cluster import connected
 from diffmg.race.ray_worker import on_device, train_trial
@@ -20,7 +21,7 @@ TRIES = 3
 """How often a trial is begun whose worker is lost: killed, out of memory, or gone with its machine."""
 
 
-class OnRay:
+class OnRay(Executor):
     """An executor on a Ray cluster, connected from `with` or from its first run until it is closed.
 
     `address`: `HOST:PORT` or `ray://HOST:PORT` of a running cluster; by default one is started on this machine, with
@@ -45,6 +46,8 @@ class OnRay:
         self._ray: ModuleType | None = None
         self._sent: tuple[Field, Any] | None = None
         """The field that the cluster has, and the reference to it."""
+        self._begun: list[_Batch] = []
+        """What has not been collected."""
 
     def __enter__(self) -> Self:
         self._connected()
@@ -55,14 +58,18 @@ class OnRay:
     ) -> None:
         self.close()
 
-    def run(self, field: Field, trials: Sequence[Trial]) -> list[Outcome]:
-        """Train all of them."""
+    def begin(self, field: Field, trials: Sequence[Trial]) -> Collect:
+        """Begin to train all of them."""
         ray = self._connected()
-        return _run(ray, self._submitter(ray, field), trials)
+        self._begun = [batch for batch in self._begun if batch.running]
+        self._begun.append(_Batch(ray, self._submitter(ray, field), trials))
+        return self._begun[-1].collect
 
     def close(self) -> None:
-        """Leave the cluster, or stop the one that was started."""
-        self._ray = self._sent = None
+        """Leave the cluster, or stop the one that was started; trials that are under way are cancelled."""
+        for batch in self._begun:
+            batch.cancel()
+        self._ray, self._sent, self._begun = None, None, []
         self._open.close()
 
     def _connected(self) -> ModuleType:
@@ -84,31 +91,46 @@ class OnRay:
         return lambda trial: remote.remote([reference], device.type, trial)
 
 
-def _run(ray: ModuleType, submit: Callable[[Trial], Any], trials: Sequence[Trial]) -> list[Outcome]:
-    """Take outcomes as they come; whatever is still running when this is interrupted is cancelled."""
-    running: dict[Any, int] = {}
-    outcomes: dict[int, Outcome] = {}
-    losses: Counter[int] = Counter()
-    try:
-        for number, trial in enumerate(trials):
-            running[submit(trial)] = number
-        while running:
-            ready = ray.wait(list(running), num_returns=1)[0][0]
-            number = running.pop(ready)
-            found = _outcome(ray, ready)
-            if isinstance(found, Outcome):
-                outcomes[number] = found
-                continue
-            losses[number] += 1
-            if losses[number] < TRIES:
-                running[submit(trials[number])] = number
-            else:
-                outcomes[number] = Outcome(error=f"its worker was lost {TRIES} times: {type(found).__name__}")
-    except BaseException:
-        for reference in running:
-            ray.cancel(reference, force=True)
-        raise
-    return [outcomes[number] for number in range(len(trials))]
+class _Batch:
+    """Trials that were handed to a cluster; whatever is running when their collection is interrupted is cancelled."""
+
+    def __init__(self, ray: ModuleType, submit: Callable[[Trial], Any], trials: Sequence[Trial]) -> None:
+        self.ray, self.submit, self.trials = ray, submit, trials
+        self.losses: Counter[int] = Counter()
+        self.running: dict[Any, int] = {}
+        try:
+            for number, trial in enumerate(trials):
+                self.running[submit(trial)] = number
+        except BaseException:
+            self.cancel()
+            raise
+
+    def collect(self) -> list[Outcome]:
+        """Take outcomes as they come; in the order of the trials."""
+        outcomes: dict[int, Outcome] = {}
+        try:
+            while self.running:
+                ready = self.ray.wait(list(self.running), num_returns=1)[0][0]
+                number = self.running.pop(ready)
+                found = _outcome(self.ray, ready)
+                if isinstance(found, Outcome):
+                    outcomes[number] = found
+                    continue
+                self.losses[number] += 1
+                if self.losses[number] < TRIES:
+                    self.running[self.submit(self.trials[number])] = number
+                else:
+                    outcomes[number] = Outcome(error=f"its worker was lost {TRIES} times: {type(found).__name__}")
+        except BaseException:
+            self.cancel()
+            raise
+        return [outcomes[number] for number in range(len(self.trials))]
+
+    def cancel(self) -> None:
+        """Stop whatever is running."""
+        for reference in self.running:
+            self.ray.cancel(reference, force=True)
+        self.running = {}
 
 
 def _outcome(ray: ModuleType, reference: Any) -> Outcome | Exception:

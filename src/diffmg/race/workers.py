@@ -11,7 +11,9 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -23,6 +25,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from diffmg.core import Method
 from diffmg.race.field import Field
 from diffmg.race.trial import Outcome, Trial, packed, train, unpacked
+
+Together = Callable[[], list[Outcome | None]]
 
 _FIELD: list[Field] = []
 """In a worker: what its trials are trained on."""
@@ -37,33 +41,47 @@ class Workers:
         self.seconds: dict[type[Method], float] = {}
         """Of the last training of each method."""
 
-    def run(self, trials: Sequence[Trial]) -> list[Outcome]:
-        """Train all of them; outcomes in the order of the trials.
+    def begin(self, trials: Sequence[Trial]) -> Callable[[], list[Outcome]]:
+        """Begin to train all of them; what is returned waits for the outcomes, in the order of the trials.
 
         Where a process dies, every trial that was under way is tried again by itself, to find the one it died of.
         """
-        outcomes = self._together(trials)
+        return partial(self._outcomes, trials, self._together(trials))
+
+    def _outcomes(self, trials: Sequence[Trial], together: Together) -> list[Outcome]:
+        outcomes = together()
         lost = [n for n, outcome in enumerate(outcomes) if outcome is None]
-        again = {n: self._together([trials[n]])[0] for n in lost}
+        again = {n: self._together([trials[n]])()[0] for n in lost}
         dead = Outcome(error="its process died, perhaps for want of memory")
         return [again.get(n, dead) or dead if outcome is None else outcome for n, outcome in enumerate(outcomes)]
 
-    def _together(self, trials: Sequence[Trial]) -> list[Outcome | None]:
+    def _together(self, trials: Sequence[Trial]) -> Together:
+        """Begin to train all of them; None for those that were under way when a process died."""
         if self.pool is None:
             # a worker that has grown is replaced by a fresh one, which is as it should be
             warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
             self.pool = ProcessPoolExecutor(self.count, initializer=_begin, initargs=(self.field,))
-        started = {n: self.pool.submit(_train, trials[n]) for n in self._longest_first(trials)}
-        found: list[Outcome | None] = []
-        for n, trial in enumerate(trials):
-            try:
-                outcome, self.seconds[type(trial.candidate.method)] = started[n].result()
-                found.append(unpacked(outcome))
-            except BrokenProcessPool:
-                found.append(None)
-        if None in found:
+        pool = self.pool
+        try:
+            started = {n: pool.submit(_train, trials[n]) for n in self._longest_first(trials)}
+        except BrokenProcessPool:  # of trials that were begun before
             self.close()
-        return found
+            return self._together(trials)
+
+        def collect() -> list[Outcome | None]:
+            found = [self._found(trial, started[n]) for n, trial in enumerate(trials)]
+            if None in found and self.pool is pool:
+                self.close()
+            return found
+
+        return collect
+
+    def _found(self, trial: Trial, started: Future[tuple[Outcome, float]]) -> Outcome | None:
+        try:
+            outcome, self.seconds[type(trial.candidate.method)] = started.result()
+        except BrokenProcessPool:
+            return None
+        return unpacked(outcome)
 
     def _longest_first(self, trials: Sequence[Trial]) -> list[int]:
         """The order in which trials are begun, so that no worker waits long for the last one of another.

@@ -19,8 +19,9 @@ from diffmg.race.choice import Pick
 from diffmg.race.evidence import evidence_of
 from diffmg.race.executor import Executor, Local
 from diffmg.race.field import Field
-from diffmg.race.loop import Race, Rules
+from diffmg.race.loop import Race
 from diffmg.race.result import Chosen, choose
+from diffmg.race.rules import Rules
 from diffmg.race.trial import Trial
 from diffmg.runs.beside import Rivals
 from diffmg.runs.folder import RunFolder

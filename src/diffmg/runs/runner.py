@@ -14,7 +14,7 @@ from diffmg.core.steps import step
 from diffmg.engine.device import describe_device, on_host, resolve_device
 from diffmg.engine.memory import fit_engine_to_memory
 from diffmg.race.executor import Executor
-from diffmg.race.loop import batch_of
+from diffmg.race.rules import batch_of
 from diffmg.runs.beside import Rivals
 from diffmg.runs.folder import RunFolder
 from diffmg.runs.importances import with_importances
