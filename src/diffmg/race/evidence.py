@@ -24,7 +24,7 @@ SHUFFLES = 200
 def evidence_of(board: Board, field: Field, chosen: Chosen) -> Evidence:
     """Everything a reader needs in order to judge the choice."""
     return Evidence(
-        candidates=len(board.entries),
+        candidates=sum(bool(entry.values) for entry in board.entries),
         failed=board.failed,
         errors=tuple(dict.fromkeys(e.error for e in board.entries if e.error))[:5],
         finalists=tuple(_finalist(board, n) for n in board.ranked(least=2)),
