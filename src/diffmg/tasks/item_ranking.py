@@ -191,7 +191,8 @@ class ItemRanking(PairTask):
     def votes(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
         """Scores of all items, a row for each user that votes."""
         voters = self.parts[part].voters
-        blocks = [self._scored(outputs, voters.users[slice(*block.users)]) for block in voters.blocks]
+        scored = self.scorer(outputs)
+        blocks = [scored(voters.users[slice(*block.users)], slice(None)) for block in voters.blocks]
         return torch.cat([outputs[0].new_empty(0, self.shape[1]), *blocks])
 
     def score_votes(self, votes: Tensor, part: Part) -> Tensor:
@@ -328,13 +329,10 @@ class ItemRanking(PairTask):
     def __repr__(self) -> str:
         return f"ItemRanking({self.describe()}; {self.shape[0]} users, {self.shape[1]} items)"
 
-    def _scored(self, outputs: Sequence[Tensor], users: Tensor) -> Tensor:
-        """Scores of all items."""
-        return self.scorer(outputs)(users, slice(None))
-
     def ranks(self, outputs: Sequence[Tensor], wanted: Wanted, within: int | None = None) -> Tensor:
         """The places of wanted items; with `within`, only those before it are exact."""
-        return wanted.ranks(lambda first, last: self._scored(outputs, wanted.users[first:last]), within)
+        scored = self.scorer(outputs)
+        return wanted.ranks(lambda first, last: scored(wanted.users[first:last], slice(None)), within)
 
 
 def _vote_ranks(voters: Wanted, votes: Tensor, within: int | None = None) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor
 from diffmg.core import DiffmgError, Task
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.answers import Answers, free_names
+from diffmg.tasks.dot_products import dot_products
 from diffmg.tasks.top_items import Ints, Scorer, Top, TopItems
 
 STREAMED = 1024
@@ -45,8 +46,7 @@ class PairTask(Task):
     def scorer(self, outputs: Sequence[Tensor], items: Tensor | None = None) -> Scorer:
         """Scores of pairs: the dot product of the two towers; `items` keeps those with these numbers."""
         z_user, z_item = outputs
-        kept = z_item if items is None else z_item[items]
-        return lambda users, some: z_user[users] @ kept[some].T
+        return dot_products(z_user, z_item if items is None else z_item[items])
 
     def top(self, outputs: tuple[Tensor, ...], users: Ints, k: int, exclude: sp.csr_matrix | None) -> Top:
         """The k best items for each user (or all, if there are fewer), best first, with their scores.
