@@ -131,9 +131,25 @@ def test_nearly_all_values_are_enough_and_the_others_are_dropped(tmp_path: Path)
     assert described.on_unknown == "drop"
     notes = open_problem(Source(str(tmp_path / "a.db"), target="customers.churned")).graph.notes
     assert "relation customer: 1 rows with unknown customers ids left out, such as [7]" in notes
-    for row in tables["orders"][:10]:
-        row["customer_id"] = 7
-    with pytest.raises(DiffmgError, match=r"guessed from names and values \(orders.customer_id.* 83.3 % .*not a key"):
+
+
+def test_a_column_of_the_very_name_of_the_key_may_hold_many_unknown_values(tmp_path: Path):
+    tables = SHOP | {"orders": [row | ({"customer_id": 7} if n < 40 else {}) for n, row in enumerate(SHOP["orders"])]}
+    described = describe_database(by_pandas(tmp_path / "a.db", tables), "customers.churned")
+    (note,) = (note for note in described.notes if "orders.customer_id" in note)
+    assert note.endswith("% of 60 values, guessed")
+    assert described.on_unknown == "drop"
+
+
+def test_under_another_name_most_values_are_not_enough(tmp_path: Path):
+    tables = SHOP | {
+        "orders": [
+            {"buying_customer_id": 7 if n < 10 else row["customer_id"]}
+            | {name: value for name, value in row.items() if name != "customer_id"}
+            for n, row in enumerate(SHOP["orders"])
+        ]
+    }
+    with pytest.raises(DiffmgError, match=r"names and values \(orders.buying_customer_id.* 83.3 % .*not a key"):
         describe_database(by_pandas(tmp_path / "b.db", tables), "customers.churned")
 
 

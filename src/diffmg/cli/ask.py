@@ -13,6 +13,7 @@ from rich.table import Table
 from diffmg.cli import common, output
 from diffmg.cli.common import console, say
 from diffmg.core import DiffmgError
+from diffmg.core.trust import named_by_user
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,11 +66,16 @@ def ask(
     from diffmg.tables.answering import Ask
     from diffmg.tables.asking import ask as answered
 
-    if not Source(data).is_database:
-        raise DiffmgError(f"a question is asked of a database, but got {data!r}; give a file of SQLite or DuckDB")
+    named_by_user(data)
+    database = common.database_name(data)
+    if not Source(database).is_database:
+        raise DiffmgError(
+            f"a question is asked of a database, but got {data!r}; give a file of SQLite or DuckDB, an address, "
+            "or a folder of tables"
+        )
     write = _writer(out, overwrite=overwrite)
     found = answered(
-        data, Ask(predict, of, within, every, since, until, held, everyone, tuple(time or ()), tuple(static or ()))
+        database, Ask(predict, of, within, every, since, until, held, everyone, tuple(time or ()), tuple(static or ()))
     )
     write(found.table)
     for note in found.notes:

@@ -97,9 +97,13 @@ def source(
     """The data source given by the options."""
     named_by_user(name)
     times = {key: str(value) for key, value in parse_pairs(as_of).items()}
-    if (target or predictions) and Path(name).is_dir():
-        name = f"{name.rstrip('/')}/"
+    name = database_name(name) if target or predictions else name
     return Source(name, seed, target, times, on_unknown, predictions)
+
+
+def database_name(name: str) -> str:
+    """The name of a database; that of a folder of tables ends with a slash."""
+    return f"{name.rstrip('/')}/" if Path(name).is_dir() else name
 
 
 def predictions(table: str | None, roles: Iterable[str] | None, **columns: str | None) -> Predictions | None:

@@ -14,6 +14,7 @@ from diffmg.tables.answering import Answering, Ask
 from diffmg.tables.catalogue import read_catalogue
 from diffmg.tables.connecting import connected
 from diffmg.tables.facts import Reader
+from diffmg.tables.guessing import Guess, Guesses, guess_notes, with_guessed_keys
 from diffmg.tables.parsing import parse_question
 from diffmg.tables.question import Aggregate, Expression, aggregates, is_yes_no
 from diffmg.tables.roles import entity_keys
@@ -48,7 +49,7 @@ def ask(address: str, asked: Ask) -> Asked:
     """
     question = parse_question(asked.predict)
     with connected(address) as connection:
-        tables = read_catalogue(connection)
+        tables, guesses = with_guessed_keys(connection, read_catalogue(connection))
         reader = Reader(connection, tables, _times(connection, asked, question, tables))
         entities = reader.entities(asked.of)
         facts = {one: reader.facts(one, entities) for one in aggregates(question)}
@@ -62,7 +63,16 @@ def ask(address: str, asked: Ask) -> Asked:
         _free(SPLIT, column): pa.array(found.part),
     }
     kind = "classification" if is_yes_no(question) else "regression"
-    return Asked(pa.table(table), entity, kind, asked.within, (*_dated(asked, reader, facts), *found.notes))
+    notes = (*_keys(asked, guesses, facts), *_dated(asked, reader, facts), *found.notes)
+    return Asked(pa.table(table), entity, kind, asked.within, notes)
+
+
+def _keys(asked: Ask, guesses: Guesses, facts: Iterable[Aggregate]) -> tuple[str, ...]:
+    """Notes on guessed keys from the tables of the question to the entities."""
+    names = {one.table for one in facts}
+    return guess_notes(
+        tuple(g for g in guesses if isinstance(g, Guess) and g.table in names and g.key.table == asked.of)
+    )
 
 
 def _dated(asked: Ask, reader: Reader, facts: Iterable[Aggregate]) -> list[str]:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 CONTAINED = 0.95
 """The share of a column's values that must be in the key it refers to."""
+SAME = 0.2
+"""The share that is enough where the column has the very name of the key, and the name says whose key it is.
+
+Tables of facts about some, such as customers who answered, hold a part of the ids that other tables have.
+"""
 NEAR = 0.5
 """The share from which a column that is called like a key, but is none, is told of."""
 SUFFIX = re.compile(r"(^|_)(id|key|fk|code|no|nr|uuid)$|(?<=[a-z])id$")
@@ -69,9 +74,16 @@ class Guess:
         return self.found / self.values
 
     @property
+    def enough(self) -> float:
+        """The share from which on it is a key."""
+        name = words_of(self.key.columns[0])
+        same = name == words_of(self.key.refers[0]) and name not in GENERIC and SUFFIX.search(name) is not None
+        return SAME if same else CONTAINED
+
+    @property
     def missed(self) -> bool:
         """Whether too few values are found for a key: it is told, and not used."""
-        return self.share < CONTAINED
+        return self.share < self.enough
 
     @property
     def exact(self) -> bool:
@@ -88,7 +100,7 @@ class Guess:
         """The evidence in words."""
         share = "100" if self.found == self.values else f"{min(99.9, 100 * self.share):.1f}"
         ends = f"{self.table}.{self.key.columns[0]} -> {self.key.table}.{self.key.refers[0]}"
-        end = f"not a key: it would take {100 * CONTAINED:.0f} %" if self.missed else "guessed"
+        end = f"not a key: it would take {100 * self.enough:.0f} %" if self.missed else "guessed"
         return f"{ends}: {share} % of {_spaced(self.values)} values, {end}"
 
 
@@ -103,7 +115,7 @@ def with_guessed_keys(
     A table without a primary key gets one if a column is unique and is called like a key and other tables have a column
     of its name, or is called id, TABLE_id or TABLEId, or is the first one, or is called like a key. A column refers to
     such a key if it is called like it or like its table, and nearly all of its values are in it; if only most of them
-    are, that is told. `labels`, each a table and a column, are no keys.
+    are, that is told, unless it has the very name of the key. `labels`, each a table and a column, are no keys.
     """
     if any(table.foreign for table in tables.values()):
         return dict(tables), ()
@@ -211,7 +223,11 @@ def _guess(connection: Connection, table: DatabaseTable, column: str, other: Dat
         return None
     found = pc.sum(pc.is_in(values, value_set=known.combine_chunks())).as_py()
     guess = Guess(table.name, ForeignKey((column,), other.name, other.primary), len(values), found)
-    return guess if guess.share >= NEAR and (table is not other or guess.key.columns != other.primary) else None
+    return (
+        guess
+        if guess.share >= min(guess.enough, NEAR) and (table is not other or guess.key.columns != other.primary)
+        else None
+    )
 
 
 def _values(connection: Connection, table: DatabaseTable, column: str) -> pa.ChunkedArray:
