@@ -20,7 +20,7 @@ MAPPED, SPAN = 32, 256
 """Rows of a block that passes the shared map, and rows whose gradients one block sums."""
 CELLS = (8, 2, 2)
 """Rows of a block of cells, neighbours of each row read at once, warps."""
-CHUNK_BLOCK = 32
+CHUNK_BLOCK = 16
 """Neighbours read at once within a chunk of a long row."""
 MOST_CHUNKS = 1024
 """Blocks a tower that share its chunks."""

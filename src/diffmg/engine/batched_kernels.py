@@ -25,20 +25,19 @@ def draw_masks(
     slot = tl.program_id(2)
     draw = (slot * DRAWS + tl.program_id(1)) * 4
     count = tl.load(draws + draw + 1)
-    threads = tl.load(draws + draw + 2)
-    number = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    turn = number // tl.maximum(threads, 1)
-    if tl.program_id(0).to(tl.int64) * BLOCK // tl.maximum(threads, 1) * 4 * threads < count:
-        thread = number % threads
+    threads = tl.maximum(tl.load(draws + draw + 2), 1).to(tl.uint32)
+    number = (tl.program_id(0) * BLOCK).to(tl.uint32) + tl.arange(0, BLOCK).to(tl.uint32)
+    turn = number // threads
+    if tl.min(turn.to(tl.int64), axis=0) * 4 * threads < count:
+        thread = number - turn * threads
         place = tl.load(draws + draw + 3) + tl.load(steps + slot).to(tl.int64) * tl.load(increments + slot) + turn
         zero = thread * 0
         a, b, c, d = tl.philox(
-            tl.load(seeds + slot), (place & 0xFFFFFFFF).to(tl.uint32), (place >> 32).to(tl.uint32),
-            thread.to(tl.uint32), zero.to(tl.uint32),
+            tl.load(seeds + slot), (place & 0xFFFFFFFF).to(tl.uint32), (place >> 32).to(tl.uint32), thread, zero,
         )
         level = tl.load(levels + slot)
         at = keep + slot.to(tl.int64) * size + tl.load(draws + draw)
-        entry = turn * 4 * threads + thread
+        entry = turn.to(tl.int64) * 4 * threads + thread
         _store_mask(at, entry, a, level, count)
         _store_mask(at, entry + threads, b, level, count)
         _store_mask(at, entry + 2 * threads, c, level, count)

@@ -13,7 +13,7 @@ from diffmg.engine.batched_slots import block_width
 from diffmg.graph.sparse import FixedMatrix
 from diffmg.tasks.pairs import Labelled, Pairs
 
-BLOCK, WARPS = 16, 2
+BLOCK, WARPS = 8, 1
 """Pairs or entries of a row read at once, and warps of a block."""
 
 

@@ -24,7 +24,7 @@ from diffmg.training.batched_scores import objective_of
 WORKERS = min(8, os.cpu_count() or 1)
 """Threads that draw first parameters and copy results while epochs run."""
 MOST_SLOTS = 64
-WORK = 4e8
+WORK = 8e8
 """Bytes of one state of all slots that keep a GPU busy; more gain nothing."""
 SPARE = 0.8
 """The share of free memory that a batch may use."""
