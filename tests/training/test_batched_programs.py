@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from diffmg.core import compile_program
 from diffmg.core.program import Cell
-from diffmg.engine.batched_programs import cell_program
+from diffmg.engine.batched_programs import cell_program, encoded
 from diffmg.nn.propagation import evaluate
 from small_networks import METAGRAPHS, small_world
 from worlds import metagraphs
@@ -54,6 +54,64 @@ def test_the_same_target(metagraph, spare, mean):
 def test_the_same_target_of_special_meta_graphs(name):
     for metagraph in METAGRAPHS[name]:
         check(metagraph, 1, False)
+
+
+def computed_by_parts(metagraph, inputs, depth):
+    """The target, from what the kernels read."""
+    program, names = cell_program(metagraph, depth, mean=False), list(GRAPH.schema.node_types)
+    relations = list(GRAPH.schema.relations)
+    read = encoded([program], names, {r: n for n, r in enumerate(relations)}, program.most_parts() + 2)
+    states = {(0, t): x for t, x in inputs.items()}
+    for state in range(1, depth + 1):
+        for kind, t in enumerate(names):
+            if not int(read["cells"][0, state]) >> kind & 1:
+                continue
+            total = torch.zeros(GRAPH.num_nodes[t], 3)
+            for p in range(*read["ranges.f"][0, state, kind].tolist()):
+                operation, source, own, _ = read["parts.f"][0, p].tolist()
+                factor, own_factor = read["factors.f"][0, p].tolist()
+                if operation < 0:
+                    total = total + own_factor * states[own, t]
+                    continue
+                relation = relations[operation]
+                matrix, keep = GRAPH.propagation[relation].matrix, GRAPH.propagation[relation].keep
+                if factor:
+                    sent = states[source, relation.source]
+                    total = total + factor * (matrix.forward.to_dense() @ sent)
+                if own_factor and keep is not None:
+                    total = total + own_factor * keep * states[own, t]
+            states[state, t] = total
+    return states[depth, metagraph.target]
+
+
+@given(metagraphs(GRAPH.schema), st.integers(0, 2))
+def test_the_parts_that_kernels_read_give_the_same_target(metagraph, spare):
+    if not compile_program(metagraph).steps:
+        return
+    draw = torch.Generator().manual_seed(0)
+    inputs = {t: torch.randn(n, 3, generator=draw) for t, n in GRAPH.num_nodes.items()}
+    depth = metagraph.depth + spare
+    wanted = computed(metagraph, inputs, depth, mean=False)
+    assert torch.allclose(computed_by_parts(metagraph, inputs, depth), wanted, atol=1e-5, rtol=1e-5)
+
+
+@given(metagraphs(GRAPH.schema))
+def test_parts_backward_turn_those_forward_around(metagraph):
+    program = cell_program(metagraph, metagraph.depth, mean=False)
+    forward = set()
+    for part in program.cell_parts("f"):
+        if part.factor:
+            forward.add((part.cell.state, part.source, part.relation, part.factor))
+        if part.own_factor:
+            forward.add((part.cell.state, part.own, part.cell.node_type, part.relation, part.own_factor))
+    backward = set()
+    for part in program.cell_parts("b"):
+        assert bool(part.factor) != bool(part.own_factor)
+        if part.factor:
+            backward.add((part.source, part.cell.state, part.relation, part.factor))
+        else:
+            backward.add((part.own, part.cell.state, part.cell.node_type, part.relation, part.own_factor))
+    assert forward == backward
 
 
 @given(metagraphs(GRAPH.schema))

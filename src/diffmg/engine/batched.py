@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -12,14 +13,14 @@ from torch import Tensor
 from diffmg.engine import batched_cell_kernels as cell_kernels
 from diffmg.engine import batched_kernels as kernels
 from diffmg.engine.batched_slots import Shape, Slots, block_width
-from diffmg.engine.layout import KernelTables, Table
+from diffmg.engine.layout import KernelTables
 
 ROWS, THREADS = 16, 1024
 """Rows of a block of the readout, threads of a block of draws."""
-MAPPED, SPAN = 32, 256
-"""Rows of a block that passes the shared map, and rows whose gradients one block sums."""
-CELLS = (8, 2, 2)
-"""Rows of a block of cells, neighbours of each row read at once, warps."""
+MAPPED, MAPPED_BACK, SPAN = 64, 32, 1024
+"""Rows that pass the shared map at once, forward and backward, and rows whose gradients one block sums."""
+CELLS = (4, 1)
+"""Rows of a block of cells, warps."""
 CHUNK_BLOCK = 16
 """Neighbours read at once within a chunk of a long row."""
 MOST_CHUNKS = 1024
@@ -47,19 +48,16 @@ class Batch:
             DRAWS=count, BLOCK=THREADS, num_warps=4,
         )  # fmt: skip
 
-    def first_state(
+    def propagate(
         self, keep: Tensor | None, sources: Sequence[Tensor], offsets: Sequence[Tensor], weight: Tensor, bias: Tensor
-    ) -> Tensor:
-        """State 0, (slots * towers, nodes, dim), from each type's projection, its bias and the shared map.
+    ) -> tuple[Tensor, ...]:
+        """The last state of each tower's target type, (slots, n, dim), as views of one buffer of all states.
 
-        Rows that no program reads are not written.
+        State 0 is made of each type's projection, its bias and the shared map. Rows that no program reads are not
+        written.
         """
-        out: Tensor = _FirstState.apply(self, keep, weight, bias, *sources, *offsets)  # type: ignore[no-untyped-call]
-        return out
-
-    def propagate(self, first: Tensor) -> tuple[Tensor, ...]:
-        """The last state of each tower's target type, (slots, n, dim), as views of one buffer."""
-        out: tuple[Tensor, ...] = _Propagate.apply(self, first)  # type: ignore[no-untyped-call]
+        given = (weight, bias, *sources, *offsets)
+        out: tuple[Tensor, ...] = _Propagate.apply(self, keep, *given)  # type: ignore[no-untyped-call]
         return out
 
     def read_out(self, tower: int, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
@@ -67,34 +65,36 @@ class Batch:
         out: Tensor = _ReadOut.apply(self, tower, x, scale, shift)  # type: ignore[no-untyped-call]
         return out
 
-    def compute(self, state: int, first: Tensor, rest: Tensor, out: Tensor, *, forward: bool) -> None:
+    def compute(self, state: int, states: Tensor, *, forward: bool) -> None:
         """The computed cells of one state, from those of earlier states; or their gradients, from later ones."""
         shape, tables, own = self.shape, self.tables, self.tables.self_terms
-        table = tables.forward if forward else tables.backward
-        program = [self.slots[f"{name}.{'f' if forward else 'b'}"] for name in ("entries", "factors", "counts")]
-        sizes = (shape.depth, shape.nodes, table.max_chunks, shape.entries)
-        towers = shape.slots * shape.towers
-        partial = self._chunk_sums(state, first, rest, program, table) if table.max_chunks else rest
-        reads = (0, state) if forward else (state + 1, shape.depth + 1)
-        rows, block, warps = CELLS
-        cell_kernels.compute_cells[(-(-shape.nodes // rows), towers)](
-            first, rest, out, out.stride(0), self.slots["cells"], *program,
-            self.slots[f"passed.{'f' if forward else 'b'}"], tables.node_type, state, *reads, *sizes,
+        table, way = (tables.forward, "f") if forward else (tables.backward, "b")
+        program = [self.slots[f"{name}.{way}"] for name in ("ranges", "parts", "factors")]
+        sizes = (state, shape.depth, shape.nodes, table.max_chunks, shape.parts, shape.messages)
+        towers, (rows, warps) = shape.slots * shape.towers, CELLS
+        width = {"TYPES": len(shape.rows), **block_width(shape.dim)}
+        partial = states
+        if table.max_chunks:
+            partial = states.new_empty(towers, shape.messages, table.max_chunks, shape.dim)
+            cell_kernels.cell_chunks[(min(table.max_chunks, MOST_CHUNKS), towers)](
+                states, *program, *sizes, table.chunk_base, table.chunk_count, table.chunks, table.columns,
+                table.values, partial, **width, BLOCK=CHUNK_BLOCK, num_warps=1,
+            )  # fmt: skip
+        cell_kernels.compute_cells[(len(self.blocks), towers)](
+            states, self.slots["cells"], *program, self.blocks, *sizes,
             own.low, own.high, own.base, own.keep, table.low_row, table.high_row, table.base,
             table.pointer, table.columns, table.values, table.chunk_pointer, partial,
-            TYPES=len(shape.rows), **block_width(shape.dim), ROWS=rows, BLOCK=block,
-            CHUNKED=table.max_chunks > 0, num_warps=warps,
+            **width, ROWS=rows, CHUNKED=table.max_chunks > 0, num_warps=warps,
         )  # fmt: skip
 
-    def _chunk_sums(self, state: int, first: Tensor, rest: Tensor, program: Sequence[Tensor], table: Table) -> Tensor:
-        shape, towers = self.shape, self.shape.slots * self.shape.towers
-        partial = rest.new_empty(towers, shape.entries, table.max_chunks, shape.dim)
-        cell_kernels.cell_chunks[(min(table.max_chunks, MOST_CHUNKS), towers)](
-            first, rest, *program, state, shape.depth, shape.nodes, table.max_chunks, shape.entries,
-            table.chunk_base, table.chunk_count, table.chunks, table.columns, table.values, partial,
-            **block_width(shape.dim), BLOCK=CHUNK_BLOCK, num_warps=1,
-        )  # fmt: skip
-        return partial
+    @cached_property
+    def blocks(self) -> Tensor:
+        """First row, end and type of each block of rows of one type."""
+        found, rows = [], CELLS[0]
+        for kind, (t, count) in enumerate(self.shape.rows.items()):
+            start = self.shape.start(t)
+            found += [(low, start + count, kind) for low in range(start, start + count, rows)]
+        return torch.tensor(found, dtype=torch.int32, device=self.tables.node_type.device)
 
     def switches(self, node_type: str) -> list[Tensor]:
         """The switches that both passes of a type's state 0 read."""
@@ -102,11 +102,12 @@ class Batch:
         return [self.slots[name] for name in names]
 
     def for_rows(self, node_type: str, keep: Tensor | None) -> tuple[tuple[int, ...], dict[str, Any]]:
-        """Rows of a type, its first node, all nodes; and the sizes of a block."""
+        """Rows of a type, its first node, all nodes, states; and the sizes of a block."""
         shape = self.shape
-        sizes = {"TOWERS": shape.towers, **block_width(shape.dim, 16), "ROWS": MAPPED, "DROP": keep is not None}
+        sizes = {"TOWERS": shape.towers, **block_width(shape.dim, 16), "DROP": keep is not None}
         warps = MAP_WARPS if shape.dim <= 64 else 8
-        return (shape.rows[node_type], shape.start(node_type), shape.nodes), sizes | {"num_warps": warps}
+        rows = (shape.rows[node_type], shape.start(node_type), shape.nodes, shape.depth + 1)
+        return rows, sizes | {"num_warps": warps}
 
     def for_readout(self, tower: int) -> tuple[tuple[int, int], int]:
         """Grid of a tower's readout, and the tower's target rows."""
@@ -114,66 +115,49 @@ class Batch:
         return (-(-rows // ROWS), self.shape.slots), rows
 
 
-class _FirstState(torch.autograd.Function):
+class _Propagate(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, batch: Batch, keep: Tensor | None, *given: Tensor) -> Tensor:
+    def forward(ctx: Any, batch: Batch, keep: Tensor | None, *given: Tensor) -> tuple[Tensor, ...]:
         shape, (weight, bias, *rest) = batch.shape, given
         ctx.batch = batch
         ctx.save_for_backward(keep, weight, *rest)
         towers, types = shape.slots * shape.towers, len(shape.rows)
-        out = weight.new_empty(towers, shape.nodes, shape.dim)
+        states = weight.new_empty(towers, shape.depth + 1, shape.nodes, shape.dim)
         for n, (t, count) in enumerate(shape.rows.items()):
             owner, live, _, *switches = batch.switches(t)
             rows, sizes = batch.for_rows(t, keep)
             kernels.first_state[(-(-count // MAPPED), towers)](
-                rest[n], rest[n + types], weight, bias, out if keep is None else keep, out, owner, live, *switches,
-                *rows, **sizes,
+                rest[n], rest[n + types], weight, bias, states if keep is None else keep, states, owner, live,
+                *switches, *rows, **sizes, ROWS=MAPPED,
             )  # fmt: skip
-        return out
+        for k in range(1, shape.depth + 1):
+            batch.compute(k, states, forward=True)
+        return _targets(states, shape)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        batch, (keep, weight, *rest), grad = ctx.batch, ctx.saved_tensors, grad_outputs[0]
-        shape, types = batch.shape, len(batch.shape.rows)
+        batch: Batch = ctx.batch
+        shape, (keep, weight, *rest) = batch.shape, ctx.saved_tensors
+        towers, types = shape.slots * shape.towers, len(shape.rows)
+        grads = weight.new_empty(towers, shape.depth + 1, shape.nodes, shape.dim)
+        for rows_of, g in zip(_targets(grads, shape), grad_outputs, strict=True):
+            rows_of.copy_(g)
+        for i in range(shape.depth - 1, -1, -1):
+            batch.compute(i, grads, forward=False)
         spans = [-(-count // SPAN) for count in shape.rows.values()]
-        towers = shape.slots * shape.towers
-        sums = grad.new_empty(shape.slots, shape.towers, sum(spans), 2, shape.dim)
-        squares = grad.new_empty(shape.slots, shape.towers, sum(spans), shape.dim, shape.dim)
+        sums = grads.new_empty(shape.slots, shape.towers, sum(spans), 2, shape.dim)
+        squares = grads.new_empty(shape.slots, shape.towers, sum(spans), shape.dim, shape.dim)
         sources, offsets = [], []
         for n, t in enumerate(shape.rows):
             before, source = sum(spans[:n]), torch.empty_like(rest[n])
             rows, sizes = batch.for_rows(t, keep)
             kernels.first_state_backward[(spans[n], towers)](
-                rest[n], rest[n + types], weight, grad if keep is None else keep, grad, source, sums, squares,
-                *batch.switches(t), *rows, before, sum(spans), SPAN=SPAN, **sizes,
+                rest[n], rest[n + types], weight, grads if keep is None else keep, grads, source, sums, squares,
+                *batch.switches(t), *rows, before, sum(spans), **sizes, ROWS=MAPPED_BACK, SPAN=SPAN,
             )  # fmt: skip
             sources.append(source)
             offsets.append(sums[:, :, before : before + spans[n], 1].sum(dim=2))
         return None, None, squares.sum(dim=2), sums[:, :, :, 0].sum(dim=2), *sources, *offsets
-
-
-class _Propagate(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, batch: Batch, first: Tensor) -> tuple[Tensor, ...]:
-        depth = batch.shape.depth
-        states = first.new_empty(len(first), depth, *first.shape[1:])
-        for k in range(1, depth + 1):
-            batch.compute(k, first.contiguous(), states, states[:, k - 1], forward=True)
-        ctx.batch = batch
-        return _targets(states, batch.shape)
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        batch: Batch = ctx.batch
-        shape = batch.shape
-        towers = shape.slots * shape.towers
-        grads = grad_outputs[0].new_empty(towers, shape.depth, shape.nodes, shape.dim)
-        for rows, g in zip(_targets(grads, shape), grad_outputs, strict=True):
-            rows.copy_(g)
-        result = grads.new_empty(towers, shape.nodes, shape.dim)
-        for i in range(shape.depth - 1, -1, -1):
-            batch.compute(i, grads, grads, result if i == 0 else grads[:, i - 1], forward=False)
-        return None, result
 
 
 class _ReadOut(torch.autograd.Function):

@@ -65,10 +65,13 @@ def _load_square(weight: tl.tensor, owned: tl.tensor, d: tl.tensor, WIDTH: tl.co
 def first_state(
     source: tl.tensor, offset: tl.tensor, weight: tl.tensor, bias: tl.tensor, keep: tl.tensor, out: tl.tensor,
     owner: tl.tensor, live: tl.tensor, tanh: tl.tensor, mapped: tl.tensor, scales: tl.tensor,
-    rows: tl.tensor, first: tl.tensor, nodes: tl.tensor,
+    rows: tl.tensor, first: tl.tensor, nodes: tl.tensor, states: tl.tensor,
     TOWERS: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
 ) -> None:
-    """State 0 of one type: projection plus bias, tanh, dropout, shared map. Grid: rows, tower of a slot."""
+    """State 0 of one type: projection plus bias, tanh, dropout, shared map. Grid: rows, tower of a slot.
+
+    `out` has all states of each tower, of which there are `states`.
+    """
     tower = tl.program_id(1)
     slot = tower // TOWERS
     if tl.load(live + tower) == 1:
@@ -88,14 +91,14 @@ def first_state(
         if tl.load(mapped + slot) == 1:
             x = tl.dot(x, _load_square(weight, owned, d, WIDTH), input_precision="tf32x3")
             x += tl.load(bias + owned * WIDTH + d, mask=d < WIDTH, other=0.0)[None, :]
-        tl.store(out + (tower.to(tl.int64) * nodes + first + row[:, None]) * WIDTH + d[None, :], x, mask=there)
+        tl.store(out + (tower.to(tl.int64) * states * nodes + first + row[:, None]) * WIDTH + d[None, :], x, mask=there)
 
 
 @triton.jit
 def first_state_backward(
     source: tl.tensor, offset: tl.tensor, weight: tl.tensor, keep: tl.tensor, grad: tl.tensor, out: tl.tensor,
     sums: tl.tensor, squares: tl.tensor, owner: tl.tensor, live: tl.tensor, present: tl.tensor, tanh: tl.tensor,
-    mapped: tl.tensor, scales: tl.tensor, rows: tl.tensor, first: tl.tensor, nodes: tl.tensor,
+    mapped: tl.tensor, scales: tl.tensor, rows: tl.tensor, first: tl.tensor, nodes: tl.tensor, states: tl.tensor,
     first_block: tl.tensor, blocks: tl.tensor,
     TOWERS: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, SPAN: tl.constexpr,
     DROP: tl.constexpr,
@@ -127,7 +130,7 @@ def first_state_backward(
                 tower = slot * TOWERS + t
                 reads = tl.where(tl.load(owner + tower) == owned % TOWERS, tl.load(live + tower), 0)
                 if reads == 1:
-                    at = (tower.to(tl.int64) * nodes + first + row[:, None]) * WIDTH + d[None, :]
+                    at = (tower.to(tl.int64) * states * nodes + first + row[:, None]) * WIDTH + d[None, :]
                     g += tl.load(grad + at, mask=there, other=0.0)
             at = (long * rows + row[:, None]) * WIDTH + d[None, :]
             x = tl.load(source + at, mask=there, other=0.0) + tl.where(there, shift, 0.0)

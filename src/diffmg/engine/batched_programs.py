@@ -6,10 +6,11 @@ is made of. What is left are products along relations, and the target.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,7 +22,11 @@ from diffmg.core.program import Cell, Product, Step, Term
 
 Parts = dict[int, float]
 """Factors of the computed states that a cell is made of."""
-Tables = dict[str, NDArray[Any]]
+Way = Literal["f", "b"]
+"""Forward, or backward."""
+WAYS: tuple[Way, Way] = ("f", "b")
+PASSES = -1
+"""The operation of a part that is taken over unchanged."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,23 @@ class Message:
     factor: float
     own: int
     own_factor: float
+
+
+@dataclass(frozen=True)
+class CellPart:
+    """What a cell adds up: a message, or what it takes over from another cell of its type."""
+
+    cell: Cell
+    relation: Relation | None
+    """None where states are taken over unchanged."""
+    source: int
+    own: int
+    message: int
+    """Number of the message."""
+    factor: float
+    """Of the product along the relation, 0 for none."""
+    own_factor: float
+    """Of the receiver's own state, times its share in the relation, 0 for none."""
 
 
 @dataclass
@@ -68,6 +90,27 @@ class CellProgram:
             self.computed.add(cell)
         return self.parts.get(cell, {0: 1.0} if cell.state == 0 else {})
 
+    def cell_parts(self, way: Way) -> Iterator[CellPart]:
+        """What each computed cell adds up: states forward, their gradients backward."""
+        for cell, parts in self.passed.items():
+            for state, factor in parts.items():
+                into, source = (cell.state, state) if way == "f" else (state, cell.state)
+                yield CellPart(Cell(into, cell.node_type), None, source, source, 0, 0.0, factor)
+        for number, m in enumerate(self.messages):
+            receiver = Cell(m.into, m.relation.target)
+            if way == "f":
+                yield CellPart(receiver, m.relation, m.source, m.own, number, m.factor, m.own_factor)
+                continue
+            if m.factor:
+                sender = Cell(m.source, m.relation.source)
+                yield CellPart(sender, m.relation, m.into, m.into, number, m.factor, 0.0)
+            if m.own_factor:
+                yield CellPart(Cell(m.own, receiver.node_type), m.relation, m.into, m.into, number, 0.0, m.own_factor)
+
+    def most_parts(self) -> int:
+        """Parts of all cells, in the direction that has more."""
+        return max(sum(1 for _ in self.cell_parts(way)) for way in WAYS)
+
     def _sum(self, terms: Sequence[Term], node_type: str, weights: Sequence[float]) -> Parts:
         total: Parts = {}
         for term in terms:
@@ -83,6 +126,7 @@ class CellProgram:
             self.messages.append(Message(product.relation, into, source, factor, own, share))
 
 
+@lru_cache(maxsize=4096)
 def cell_program(metagraph: MetaGraph, depth: int, *, mean: bool) -> CellProgram:
     """The program of a meta graph; `mean` averages the operations of a link."""
     program, made = compile_program(metagraph), CellProgram(depth)
@@ -99,50 +143,34 @@ def cell_program(metagraph: MetaGraph, depth: int, *, mean: bool) -> CellProgram
     return made
 
 
-def sizes(slots: int, towers: int, depth: int, types: int, entries: int) -> dict[str, tuple[tuple[int, ...], str]]:
+def sizes(slots: int, towers: int, depth: int, types: int, parts: int) -> dict[str, tuple[tuple[int, ...], str]]:
     """Shapes and number formats of the programs of all slots, by name; `.f` is forward, `.b` backward."""
     head = (slots, towers, depth + 1)
     found: dict[str, tuple[tuple[int, ...], str]] = {"cells": (head, "int64")}
-    for way in "fb":
-        found[f"entries.{way}"] = ((*head, entries, 3), "int32")
-        found[f"factors.{way}"] = ((*head, entries, 2), "float32")
-        found[f"counts.{way}"] = (head, "int32")
-        found[f"passed.{way}"] = ((*head, depth + 1, types), "float32")
+    for way in WAYS:
+        found[f"ranges.{way}"] = ((*head, types, 2), "int32")
+        found[f"parts.{way}"] = ((slots, towers, parts, 4), "int32")
+        found[f"factors.{way}"] = ((slots, towers, parts, 2), "float32")
     return found
 
 
 def encoded(
-    programs: Sequence[CellProgram], types: Sequence[str], numbers: Mapping[Relation, int], entries: int
+    programs: Sequence[CellProgram], types: Sequence[str], numbers: Mapping[Relation, int], parts: int
 ) -> dict[str, Tensor]:
-    """The programs of a slot's towers as the kernels read them."""
-    wanted = sizes(1, len(programs), programs[0].depth, len(types), entries)
-    tables: Tables = {name: np.zeros(size[1:], dtype) for name, (size, dtype) in wanted.items()}
+    """The programs of a slot's towers as kernels read them: bits of the types computed, and the parts of each cell."""
+    wanted = sizes(1, len(programs), programs[0].depth, len(types), parts)
+    tables: dict[str, NDArray[Any]] = {name: np.zeros(size[1:], dtype) for name, (size, dtype) in wanted.items()}
     for tower, program in enumerate(programs):
         for cell in program.computed:
             tables["cells"][tower, cell.state] |= 1 << types.index(cell.node_type)
-        for cell, parts in program.passed.items():
-            for state, factor in parts.items():
-                tables["passed.f"][tower, cell.state, state, types.index(cell.node_type)] = factor
-                tables["passed.b"][tower, state, cell.state, types.index(cell.node_type)] = factor
-        for message in program.messages:
-            _encode(message, tower, numbers[message.relation], tables)
+        for way in WAYS:
+            ranges, whole, real = (tables[f"{name}.{way}"][tower] for name in ("ranges", "parts", "factors"))
+            in_order = sorted(program.cell_parts(way), key=lambda part: part.cell)
+            for at, part in enumerate(in_order):
+                operation = PASSES if part.relation is None else numbers[part.relation]
+                whole[at] = operation, part.source, part.own, part.message
+                real[at] = part.factor, part.own_factor
+                place = part.cell.state, types.index(part.cell.node_type)
+                low, high = ranges[place]
+                ranges[place] = low if high else at, at + 1
     return {name: torch.from_numpy(table) for name, table in tables.items()}
-
-
-def _encode(m: Message, tower: int, number: int, tables: Tables) -> None:
-    """A message as one entry forward, and one or two backward."""
-    _append(tables, "f", (tower, m.into), (number, m.source, m.own), (m.factor, m.own_factor))
-    if m.source == m.own:
-        _append(tables, "b", (tower, m.source), (number, m.into, m.into), (m.factor, m.own_factor))
-        return
-    if m.factor:
-        _append(tables, "b", (tower, m.source), (number, m.into, m.into), (m.factor, 0.0))
-    if m.own_factor:
-        _append(tables, "b", (tower, m.own), (number, m.into, m.into), (0.0, m.own_factor))
-
-
-def _append(tables: Tables, way: str, place: tuple[int, int], entry: Sequence[int], factors: Sequence[float]) -> None:
-    at = tables[f"counts.{way}"][place]
-    tables[f"entries.{way}"][(*place, at)] = entry
-    tables[f"factors.{way}"][(*place, at)] = factors
-    tables[f"counts.{way}"][place] += 1

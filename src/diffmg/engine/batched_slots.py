@@ -27,8 +27,10 @@ class Shape:
     """Columns of each type's features."""
     dim: int
     depth: int
-    entries: int
-    """The most operations of a tower."""
+    messages: int
+    """The most operations of a tower: its program has no more messages."""
+    parts: int
+    """Room for the parts of all its cells."""
     outputs: int
     """Columns of the head, 0 for none."""
     biased: bool
@@ -87,7 +89,7 @@ class Slots:
             "patience": ((c,), whole), "max_epochs": ((c,), whole), "owner": ((c, t), torch.int32),
             "draws": ((c, shape.draws, DRAWS), whole),
         }  # fmt: skip
-        programs = program_sizes(c, t, shape.depth, len(shape.rows), shape.entries)
+        programs = program_sizes(c, t, shape.depth, len(shape.rows), shape.parts)
         sizes |= {name: (size, getattr(torch, dtype)) for name, (size, dtype) in programs.items()}
         sizes |= {f"live.{name}": ((c, t), flags) for name in shape.rows}
         sizes |= {f"there.{name}": ((c, t) if towers else (c,), flags) for name, (_, towers) in shape.leaves().items()}

@@ -25,12 +25,9 @@ class Steps(Protocol):
     def draw(self, keep: Tensor) -> None:
         """Draw the dropout masks of the next epoch."""
 
-    def first_state(
+    def propagate(
         self, keep: Tensor | None, sources: Sequence[Tensor], offsets: Sequence[Tensor], weight: Tensor, bias: Tensor
-    ) -> Tensor:
-        """State 0."""
-
-    def propagate(self, first: Tensor) -> tuple[Tensor, ...]:
+    ) -> tuple[Tensor, ...]:
         """The last state of each tower's target type."""
 
     def read_out(self, tower: int, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
@@ -56,9 +53,7 @@ class BatchedModel:
         p, types = self.parameters, list(self.shape.rows)
         sources = [self._projected(t) for t in types]
         offsets = [p[f"offset.{t}"] for t in types]
-        states = self.steps.propagate(
-            self.steps.first_state(keep, sources, offsets, p["shared.weight"], p["shared.bias"])
-        )
+        states = self.steps.propagate(keep, sources, offsets, p["shared.weight"], p["shared.bias"])
         return tuple(self.steps.read_out(n, x, p["norm.weight"], p["norm.bias"]) for n, x in enumerate(states))
 
     @property

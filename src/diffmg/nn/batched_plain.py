@@ -48,22 +48,12 @@ class PlainBatch:
                         dropout(torch.ones_like(rows, dtype=torch.float32), occupant.dropout, occupant.generator)
                     )
 
-    def first_state(
+    def propagate(
         self, keep: Tensor | None, sources: Sequence[Tensor], offsets: Sequence[Tensor], weight: Tensor, bias: Tensor
-    ) -> Tensor:
-        """State 0, (slots * towers, nodes, dim), from each type's projection, its bias and the shared map."""
-        h = torch.cat([x + b.unsqueeze(2) for x, b in zip(sources, offsets, strict=True)], dim=2)
-        h = torch.where(self._switch("tanh"), torch.tanh(h), h)
-        if keep is not None:
-            h = torch.where(self._switch("scale"), h * keep, h)
-        h = torch.where(self._switch("mapped"), h @ weight + bias.unsqueeze(2), h)
-        own = self.slots["owner"] == torch.arange(self.shape.towers, device=h.device)
-        return torch.where(own[:, :, None, None], h, h[:, :1]).flatten(0, 1)
-
-    def propagate(self, first: Tensor) -> tuple[Tensor, ...]:
+    ) -> tuple[Tensor, ...]:
         """The last state of each tower's target type, (slots, n, dim)."""
-        states = first.view(self.shape.slots, self.shape.towers, *first.shape[1:])
-        zeros = [first.new_zeros(self.shape.rows[t], self.shape.dim) for t in self.shape.targets]
+        states = self._first_state(keep, sources, offsets, weight, bias)
+        zeros = [states.new_zeros(self.shape.rows[t], self.shape.dim) for t in self.shape.targets]
         found = [
             [
                 self._evaluated(slot, n, states[slot, n]) if slot in self.occupants else zeros[n]
@@ -79,6 +69,18 @@ class PlainBatch:
         z = torch.where(self._switch("norm", 2), normed, x)
         kind = self.slots["activation"].view(-1, 1, 1)
         return torch.where(kind == 2, F.gelu(z), torch.where(kind == 1, torch.relu(z), z))
+
+    def _first_state(
+        self, keep: Tensor | None, sources: Sequence[Tensor], offsets: Sequence[Tensor], weight: Tensor, bias: Tensor
+    ) -> Tensor:
+        """State 0, (slots, towers, nodes, dim), from each type's projection, its bias and the shared map."""
+        h = torch.cat([x + b.unsqueeze(2) for x, b in zip(sources, offsets, strict=True)], dim=2)
+        h = torch.where(self._switch("tanh"), torch.tanh(h), h)
+        if keep is not None:
+            h = torch.where(self._switch("scale"), h * keep, h)
+        h = torch.where(self._switch("mapped"), h @ weight + bias.unsqueeze(2), h)
+        own = self.slots["owner"] == torch.arange(self.shape.towers, device=h.device)
+        return torch.where(own[:, :, None, None], h, h[:, :1])
 
     def _evaluated(self, slot: int, tower: int, first: Tensor) -> Tensor:
         occupant = self.occupants[slot]

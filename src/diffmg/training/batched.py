@@ -18,7 +18,7 @@ from diffmg.engine.device import free_bytes
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.problem import Problem
 from diffmg.training.batched_epochs import BatchedEpochs
-from diffmg.training.batched_loading import Prepared, Trial, one_draw
+from diffmg.training.batched_loading import Prepared, Trial, one_draw, programs_of
 from diffmg.training.batched_scores import objective_of
 
 WORKERS = min(8, os.cpu_count() or 1)
@@ -26,6 +26,10 @@ WORKERS = min(8, os.cpu_count() or 1)
 MOST_SLOTS = 64
 WORK = 8e8
 """Bytes of one state of all slots that keep a GPU busy; more gain nothing."""
+GROWING = "depth", "messages", "parts", "draws"
+"""Sizes of a shape that may be larger than a trial needs."""
+PARTS = 32
+"""Room for the parts of a program grows by so many: the next trials seldom need more, and a new capture."""
 SPARE = 0.8
 """The share of free memory that a batch may use."""
 
@@ -111,13 +115,16 @@ class BatchedTrainer:
         types, targets = graph.schema.node_types, task.target_types
         dropped = [trial for trial in trials if trial.settings.dropout > 0]
         draws = min(1, len(dropped)) if all(map(one_draw, dropped)) else len(targets) * len(types)
+        depth = max(m.depth for t in trials for m in t.metagraphs)
+        programs = [program for trial in trials for program in programs_of(trial, depth)]
+        parts = -(-max(p.most_parts() for p in programs) // PARTS) * PARTS
         shape = Shape(
             1, targets, {t: graph.num_nodes[t] for t in types}, {t: graph.inputs(t) for t in types},
-            trials[0].settings.dim, max(m.depth for t in trials for m in t.metagraphs), max(map(_entries, trials)),
+            trials[0].settings.dim, depth, max(len(m.choices) for t in trials for m in t.metagraphs), parts,
             task.outputs, any(t.settings.biases for t in trials), draws,
         )  # fmt: skip
         if old is not None:
-            largest = {name: max(getattr(shape, name), getattr(old, name)) for name in ("depth", "entries", "draws")}
+            largest = {name: max(getattr(shape, name), getattr(old, name)) for name in GROWING}
             shape = replace(shape, **largest, biased=shape.biased or old.biased)
             if replace(old, slots=1) == shape and old.slots >= self._count(shape, len(trials)):
                 return old
@@ -223,8 +230,3 @@ class _Group:
             return Trained(value, score, epoch, progress.epoch, weights, loss)
 
         return progress.number, result
-
-
-def _entries(trial: Trial) -> int:
-    """The most operations of a tower."""
-    return max(len(m.choices) for m in trial.metagraphs)

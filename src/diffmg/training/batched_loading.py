@@ -11,7 +11,7 @@ from torch import Tensor
 from diffmg.core import MetaGraph, Settings, compile_program, derive_seed
 from diffmg.engine.backend import fused
 from diffmg.engine.batched_device import drawing_threads
-from diffmg.engine.batched_programs import cell_program, encoded
+from diffmg.engine.batched_programs import CellProgram, cell_program, encoded
 from diffmg.engine.batched_slots import Shape
 from diffmg.engine.batched_tables import operation_numbers
 from diffmg.engine.device import on_host
@@ -104,9 +104,14 @@ def program_values(
 ) -> dict[str, Tensor]:
     """The programs of a slot's towers."""
     s = prepared.settings
-    programs = [cell_program(m, shape.depth, mean=s.links == "mean") for m in prepared.trial.metagraphs]
+    programs = programs_of(prepared.trial, shape.depth)
     numbers = operation_numbers(tables, variants.index((s.aggregate, s.self_loops)))
-    return encoded(programs, list(shape.rows), numbers, shape.entries)
+    return encoded(programs, list(shape.rows), numbers, shape.parts)
+
+
+def programs_of(trial: Trial, depth: int) -> list[CellProgram]:
+    """The programs of a trial's towers, their last states numbered `depth`."""
+    return [cell_program(m, depth, mean=trial.settings.links == "mean") for m in trial.metagraphs]
 
 
 def _present(prepared: Prepared, shape: Shape) -> dict[str, Tensor]:
