@@ -15,7 +15,6 @@ from diffmg.core.program import compile_program
 from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
 from diffmg.engine.randomness import generator
-from diffmg.graph.network import HeteroGraph
 from diffmg.methods.search.random import RandomMetaGraph
 from diffmg.nn import Encoder
 from diffmg.tasks import NodeClassification
