@@ -58,5 +58,7 @@ def _as_planned(done: Done, row: Row, data: str, runs: tuple[Run, ...]) -> bool:
 
 
 def _decisive(plan: Plan) -> Plan:
-    """A plan in normal form, with the default device and engine."""
-    return replace(plan, method=plan.method.make().spec(), device="auto", engine=Plan(plan.method).engine)
+    """A plan in normal form, without what depends on the machine: device, engine, batches of a race against time."""
+    timed = plan.budget is not None and plan.budget.seconds is not None
+    method, engine = plan.method.make().spec(), Plan(plan.method).engine
+    return replace(plan, method=method, device="auto", engine=engine, batch=None if timed else plan.batch)

@@ -37,6 +37,14 @@ def test_runs_of_another_plan_are_faults() -> None:
         assert of(other) == ["table it has a run of gcn on acm that is not of its plan"]
 
 
+def test_only_a_race_against_time_may_choose_its_batches() -> None:
+    for budget, expected in (("4m", 0), ("12", 1)):
+        table = replace(TABLE, methods=(replace(TABLE.methods[0], budget=budget),), pipelines=1, seeds=1)
+        planned = table.plan(table.methods[0], "acm", 0, "auto")
+        raced = replace(run_of(0.5), plan=replace(planned, batch=4))
+        assert len(of(raced, table=table)) == expected
+
+
 def test_runs_that_are_missing_are_no_fault_but_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of() == []
     table = replace(TABLE, pipelines=2, methods=(*TABLE.methods, Row("mlp", data=("imdb",)), Row("gat", pipelines=1)))
