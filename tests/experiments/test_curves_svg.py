@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from diffmg.viz.curves import HEIGHT, WIDTH, curves_svg
+from experiments.curves_svg import HEIGHT, WIDTH, curves_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
