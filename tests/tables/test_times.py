@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from diffmg.core import DiffmgError
-from diffmg.tables.times import DAY, NEVER, is_time, moment, moments, period, row_times
+from diffmg.tables.times import DAY, NEVER, is_time, moment, moments, period, row_times, written_like
 
 
 def column(*values, kind=None):
@@ -114,3 +114,28 @@ def test_periods():
     for text in ("30", "d", "0d", "3 months", "-1d"):
         with pytest.raises(DiffmgError, match="a period is a number and one of s, min, h, d, w, such as 30d, but got"):
             period(text)
+
+
+MOMENTS = {
+    "dates": pa.array([date(2024, 1, 31)]),
+    "moments": pa.array([datetime(2024, 1, 31)], pa.timestamp("ns")),
+    "moments with a zone": pa.array([datetime(2024, 1, 31)], pa.timestamp("us", "Europe/Warsaw")),
+    "text": pa.array(["2024-01-31"]),
+    "text with a zone": pa.array(["2024-01-31T00:00:00Z"]),
+    "text in another form": pa.array(["31.01.2024"]),
+    "numbers of days": pa.array([20240131]),
+    "seconds": pa.array([1706659200]),
+    "milliseconds": pa.array([1706659200000.0]),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+@pytest.mark.parametrize("at", ["2024-03-09", "2024-03-09T12:30", "2024-03-09T14:30+02:00"])
+def test_a_moment_is_written_like_those_of_the_predictions(name, at):
+    known = pa.chunked_array([MOMENTS[name]])
+    if name in ("dates", "numbers of days") and len(at) > 10:
+        with pytest.raises(DiffmgError, match="bare dates.*but got '2024-03-09T"):
+            written_like(at, known, "the moments")
+        return
+    found = pa.chunked_array([pa.array([written_like(at, known, "the moments")], known.type)])
+    assert moments(pa.chunked_array([*known.chunks, *found.chunks]), "both")[1] == moment(at, "a moment")
