@@ -117,6 +117,16 @@ def test_a_changed_schema_is_refused_with_a_list(fitted, grown, change, words):
         Model.load(fitted).on_newer(str(grown))
 
 
+def test_a_table_that_lost_all_its_rows_keeps_its_relations(fitted, grown):
+    whole = Model.load(fitted).on_newer(str(grown), at=day(56))[0].answers()
+    with sqlite3.connect(grown) as connection:
+        connection.execute("DELETE FROM visits")
+    connection.close()
+    newer, wanted = Model.load(fitted).on_newer(str(grown), at=day(56))
+    assert newer.problem.graph.num_nodes["visits"] == 0
+    assert len(newer.answers(wanted)["class"]) == 32 < len(whole["class"])
+
+
 def test_only_tasks_with_moments_have_newer_data():
     plan = make_plan(open_problem("academic:120").source, "features", settings={"max_epochs": 2, "dim": 8})
     _, model = run(plan, open_problem("academic:120"), InMemory())
