@@ -166,3 +166,12 @@ def test_predictions_at_a_moment_are_explained(fitted, grown):
     for words, each in zip(predicted, found, strict=True):
         assert each.answer.startswith(f"{words} (p = ")
         assert sum(c.share for c in each.contributions) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_an_entity_names_its_prediction_at_the_moment(fitted, command):
+    args = [command, str(fitted / "single.safetensors"), "--at", day(60), "--json"]
+    one, other = (CliRunner().invoke(app, [*args, "--id", name]) for name in ("7", f"7/{day(60)}"))
+    assert one.exit_code == other.exit_code == 0, one.output
+    assert one.stdout == other.stdout
+    assert isinstance(CliRunner().invoke(app, [*args, "--id", "777"]).exception, DiffmgError)

@@ -134,7 +134,7 @@ MOMENTS = {
 def test_a_moment_is_written_like_those_of_the_predictions(name, at):
     known = pa.chunked_array([MOMENTS[name]])
     if name in ("dates", "numbers of days") and len(at) > 10:
-        with pytest.raises(DiffmgError, match="bare dates.*but got '2024-03-09T"):
+        with pytest.raises(DiffmgError, match=r"bare dates.*but got '2024-03-09T"):
             written_like(at, known, "the moments")
         return
     found = pa.chunked_array([pa.array([written_like(at, known, "the moments")], known.type)])
