@@ -209,6 +209,9 @@ def test_dates_that_were_filled_in_later_are_not_used(shop):
     dated = replace(description, nodes={**description.nodes, "orders": node})
     graph = build_network(dated, {**tables, "orders": orders}).graph({})
     assert "orders.paid: left out (dates after the time of their row)" in graph.notes
+    assert [note for note in graph.notes if note.startswith("orders.paid: ")] == [
+        "orders.paid: left out (dates after the time of their row)"
+    ]
     assert not any(note.startswith("orders.asked: left out (dates") for note in graph.notes)
     plain = build_network(
         replace(dated, nodes={**dated.nodes, "orders": replace(node, features=("amount", "asked"))}),

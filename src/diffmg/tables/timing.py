@@ -78,11 +78,12 @@ class Timing:
         return table, fitting if early is None else fitting.filter(pa.array(early[fitting.to_numpy()]))
 
     def notes(self, encoder: FeatureEncoder, table: pa.Table, node_type: str) -> list[str]:
-        """How each column is encoded; totals are told together."""
-        notes = encoder.notes(table, node_type)
+        """How each column is encoded; totals are told together, and columns that were filled in later are not used."""
+        told = self.columns if node_type == self.clock.target else self.later.get(node_type, ())
+        heads = tuple(f"{node_type}.{name}: " for name in told)
+        own = [note for note in encoder.notes(table, node_type) if not note.startswith(heads)]
         if node_type != self.clock.target:
-            return notes
-        own = [note for note in notes if not any(note.startswith(f"{node_type}.{name}: ") for name in self.columns)]
+            return own
         histories = list(dict.fromkeys(name.rpartition(": ")[0] for name in self.columns))
         kinds = "count, days since the last, means and sums"
         return [*own, f"{node_type}: {kinds} of {', '.join(histories)}, {len(self.columns)} columns"]
