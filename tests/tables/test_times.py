@@ -112,7 +112,9 @@ def test_periods():
     assert period("12 h") == DAY // 2
     assert moment("1970-01-02", "x") == DAY
     for text in ("30", "d", "0d", "3 months", "-1d"):
-        with pytest.raises(DiffmgError, match="a period is a number and one of s, min, h, d, w, such as 30d, but got"):
+        with pytest.raises(
+            DiffmgError, match="a period is a number from 1 on and one of s, min, h, d, w, such as 30d, but got"
+        ):
             period(text)
 
 

@@ -92,7 +92,9 @@ def period(text: str) -> int:
     """A period such as 30d or 12h, in microseconds."""
     match = re.fullmatch(r"(\d+)\s*([a-z]+)", text.strip())
     if match is None or match[2] not in UNITS or not int(match[1]):
-        raise DiffmgError(f"a period is a number and one of {', '.join(UNITS)}, such as 30d, but got {text!r}")
+        raise DiffmgError(
+            f"a period is a number from 1 on and one of {', '.join(UNITS)}, such as 30d, but got {text!r}"
+        )
     return int(match[1]) * UNITS[match[2]] * 1_000_000
 
 
@@ -103,7 +105,7 @@ def is_time(values: pa.ChunkedArray, name: str = "") -> bool:
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return True
     able = (
-        bool(CALLED.search(name.lower())) if _is_number(kind) else pa.types.is_string(kind) and _begins_as_date(values)
+        bool(CALLED.search(name.lower())) if _is_number(kind) else pa.types.is_string(kind) and begins_as_date(values)
     )
     if not able or values.null_count == len(values):
         return False
@@ -114,7 +116,7 @@ def is_time(values: pa.ChunkedArray, name: str = "") -> bool:
     return True
 
 
-def _begins_as_date(values: pa.ChunkedArray) -> bool:
+def begins_as_date(values: pa.ChunkedArray) -> bool:
     """Whether the first text is a date: quick, and false of most texts."""
     first = next((text.strip() for text in values.slice(0, SAMPLE).to_pylist() if text and text.strip()), "")
     return re.match(r"\d{4}-\d{2}-\d{2}", first) is not None or any(to_iso(form, first) for form in FORMS)
