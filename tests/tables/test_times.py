@@ -29,6 +29,14 @@ def test_a_column_with_times_of_day_keeps_its_midnights():
     assert row_times(values, "x").tolist() == [micros("2024-01-31"), micros("2024-01-31T12:30")]
 
 
+def test_no_later_row_decides_whether_midnights_are_bare_dates():
+    values = column(datetime(2024, 1, 31), datetime(2024, 3, 1, 12, 30), datetime(2024, 3, 2), None)
+    noon = micros("2024-03-01T12:30")
+    end = micros("2024-02-01") - 1
+    assert row_times(values, "x", micros("2024-03-01")).tolist() == [end, noon, micros("2024-03-03") - 1, NEVER]
+    assert row_times(values, "x", noon + 1).tolist() == [micros("2024-01-31"), noon, micros("2024-03-02"), NEVER]
+
+
 def test_in_text_each_bare_date_is_one():
     values = column("2024-01-31", "2024-01-31 12:30:00", " ", "2024-01-31T12:30")
     noon = micros("2024-01-31T12:30")

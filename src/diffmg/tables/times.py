@@ -16,6 +16,8 @@ from diffmg.tables.dates import FORMS, form_of, is_iso, no_date, to_iso
 Ints = NDArray[np.int64]
 NEVER = int(np.iinfo(np.int64).min)
 """The time of a row without one, as NumPy has it."""
+ALWAYS = int(np.iinfo(np.int64).max)
+"""Later than all times."""
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 """Seconds of a unit."""
 DAY = UNITS["d"] * 1_000_000
@@ -34,9 +36,12 @@ LONGEST = 50
 """The largest over the least of these numbers: the years 1973 to 2128."""
 
 
-def row_times(values: pa.ChunkedArray, what: str) -> Ints:
-    """When rows are known: a bare date means the end of that day; `NEVER` where the time is missing."""
-    times, bare = _parsed(decoded(values), what)
+def row_times(values: pa.ChunkedArray, what: str, before: int = ALWAYS) -> Ints:
+    """When rows are known: a bare date means the end of that day; `NEVER` where the time is missing.
+
+    Whether midnights are bare dates is told by the rows `before` a time, so that no later row decides it.
+    """
+    times, bare = _parsed(decoded(values), what, before)
     return np.where(bare & (times != NEVER), times + DAY - 1, times)
 
 
@@ -122,13 +127,14 @@ def begins_as_date(values: pa.ChunkedArray) -> bool:
     return re.match(r"\d{4}-\d{2}-\d{2}", first) is not None or any(to_iso(form, first) for form in FORMS)
 
 
-def _parsed(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.bool_]]:
-    """Microseconds, and which values are bare dates: all of a column in which no value has a time of day."""
+def _parsed(values: pa.ChunkedArray, what: str, before: int = ALWAYS) -> tuple[Ints, NDArray[np.bool_]]:
+    """Microseconds, and which values are bare dates: midnights of a column in which none `before` has a time of day."""
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         return _from_text(values, what)
     if pa.types.is_timestamp(values.type):
         times = _microseconds(values.cast(pa.timestamp("us", values.type.tz), safe=False).cast(MOMENT))
-        return times, np.full(len(times), bool((times[times != NEVER] % DAY == 0).all()))
+        early = (times != NEVER) & (times < before)
+        return times, (times % DAY == 0) & bool((times[early] % DAY == 0).all())
     if _is_number(values.type):
         return _from_numbers(values, what)
     if pa.types.is_date(values.type) or pa.types.is_null(values.type):
