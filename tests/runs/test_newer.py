@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -175,3 +176,19 @@ def test_an_entity_names_its_prediction_at_the_moment(fitted, command):
     assert one.exit_code == other.exit_code == 0, one.output
     assert one.stdout == other.stdout
     assert isinstance(CliRunner().invoke(app, [*args, "--id", "777"]).exception, DiffmgError)
+
+
+@pytest.mark.parametrize("later", ["status_code = status_code % 3", "status_code = NULL"])
+def test_numbers_that_look_like_codes_later_or_are_gone_are_numbers_still(shop, tmp_path, later):
+    """The kinds of columns are those that the model was fitted with, whatever the newer values look like."""
+    early, newer = (Path(shutil.copy(shop, tmp_path / name)) for name in ("early.db", "newer.db"))
+    for path, change in ((early, "status_code = order_id"), (newer, later)):
+        with sqlite3.connect(path) as connection:
+            connection.execute(f"UPDATE orders SET {change}")
+        connection.close()
+    problem = open_problem(shop_source(early))
+    plan = make_plan(problem.source, "mlp", settings={"max_epochs": 2, "dim": 8})
+    _, model = run(plan, problem, InMemory())
+    found, wanted = model.on_newer(str(newer), at=day(60))
+    assert "orders by customer_id: mean status_code" in str(problem.graph.encoders["predictions"])
+    assert len(found.answers(wanted)["class"]) == 30

@@ -54,7 +54,8 @@ class Timing:
         into = {ends: pair for ends, pair in histories.items() if ends[1][0] == clock.target}
         columns: dict[str, pa.ChunkedArray] = {}
         for ends, (history, hearing) in into.items():
-            columns |= totals(_words(ends[0]), history, hearing, clock.made, _numbers(network, ends[0][0]))
+            numbers = _numbers(network, ends[0][0], fitted=fitted)
+            columns |= totals(_words(ends[0]), history, hearing, clock.made, numbers)
         asked = () if fitted else [t for t in clock.times if t != clock.target]
         later = {t: _filled_in_later(network, t, clock) for t in asked}
         notes = [
@@ -139,13 +140,19 @@ def _numbered(values: pa.ChunkedArray, known: pa.Array) -> Ints:
     return np.asarray(pc.index_in(values, value_set=known).fill_null(-1).to_numpy(), np.int64)
 
 
-def _numbers(network: Network, node_type: str) -> dict[str, NDArray[np.float64]]:
-    """The columns of numbers of a type, NaN where missing; keys, times and labels are none."""
+def _numbers(network: Network, node_type: str, *, fitted: bool) -> dict[str, NDArray[np.float64]]:
+    """The columns of numbers of a type, NaN where missing; keys, times and labels are none.
+
+    For a model that is `fitted` already, codes and columns without a value are among them: its encoders know which they
+    use.
+    """
     table = network.tables[str(network.description.nodes[node_type].table)]
     found = {}
     for name in network.description.features_of(node_type, table.column_names):
         values = finite(network.node_column(node_type, name))
-        if (is_number(values.type) and not is_code(name, values)) or pa.types.is_boolean(values.type):
+        if fitted and values.null_count == len(values):
+            found[name] = np.full(len(values), np.nan)
+        elif (is_number(values.type) and (fitted or not is_code(name, values))) or pa.types.is_boolean(values.type):
             plain = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
             found[name] = np.asarray(plain.cast(pa.float64(), safe=False).to_numpy())
     return found
