@@ -129,7 +129,7 @@ EDITS = [
     (
         "last = 20",
         'within = "20 days"',
-        "a period is a number and one of s, min, h, d, w, such as 30d, but got '20 days'",
+        "a period is a number from 1 on and one of s, min, h, d, w, such as 30d, but got '20 days'",
     ),
     ("last = 20", "", "a window has `last` or `within`, but got neither"),
     ('column = "date"', 'column = "dat"', "unknown column of table 'churn': 'dat'"),

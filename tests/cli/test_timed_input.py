@@ -50,7 +50,10 @@ OPTIONS = [
     (("--by", "entity=cust"), "unknown column of the predictions: 'cust'; did you mean 'customer_id'?"),
     (("--by", "static=order"), "unknown table of --by static: 'order'; did you mean 'orders'?"),
     (("--by", "history=old"), "`history` must be one of 'fresh', 'frozen' or nothing, but got history='old'"),
-    (("--by", "horizon=soon"), "a period is a number and one of s, min, h, d, w, such as 30d, but got 'soon'"),
+    (
+        ("--by", "horizon=soon"),
+        "a period is a number from 1 on and one of s, min, h, d, w, such as 30d, but got 'soon'",
+    ),
     (
         ("--by", "horizon=30d"),
         "40 predictions whose label is known later, 30d after their moment; leave them out of train",
@@ -80,6 +83,10 @@ TASKS = [
         "the moment must be the one column with a date, but got none of gone; name it with --by time",
     ),
     (
+        "SELECT customer_id, gone, '01/0' || (1 + gone) || '/2024' AS day, split FROM churn",
+        "dates of column 'day' of the predictions must be clear, but got '01/0",
+    ),
+    (
         "SELECT date, gone FROM churn",
         "name their entity by a column called as the key of its table, but got none; keys: customer_id",
     ),
@@ -101,7 +108,8 @@ def test_tables_of_predictions(shop: Path, tmp_path: Path, task: str, words: str
 DATES = [
     (("2024-01-20",), "a split by date has two dates, `validation` and `test`, but got"),
     (("2024-01-30", "2024-01-20"), "`validation < test` must hold, but got '2024-01-30' and '2024-01-20'"),
-    (("soon", "2024-01-20"), "must all be written in one known form, but got 'soon'; write dates as 2024-01-31"),
+    (("soon", "2024-01-20"), "`validation` is written 2024-01-31 or 2024-01-31T12:30, but got 'soon'"),
+    (("2024-01", "2024-01-20"), "`validation` is written 2024-01-31 or 2024-01-31T12:30, but got '2024-01'"),
     (("2025-01-20", "2025-01-30"), "got none in val of 120 from 2024-01-09 to 2024-02-06; look at the split"),
     (("2015-01-20", "2015-01-30"), "got none in train of 120 from 2024-01-09 to 2024-02-06; look at the split"),
 ]

@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,6 +118,16 @@ def test_a_changed_schema_is_refused_with_a_list(fitted, grown, change, words):
         Model.load(fitted).on_newer(str(grown))
 
 
+def test_a_table_that_lost_all_its_rows_keeps_its_relations(fitted, grown):
+    whole = Model.load(fitted).on_newer(str(grown), at=day(56))[0].answers()
+    with sqlite3.connect(grown) as connection:
+        connection.execute("DELETE FROM visits")
+    connection.close()
+    newer, wanted = Model.load(fitted).on_newer(str(grown), at=day(56))
+    assert newer.problem.graph.num_nodes["visits"] == 0
+    assert len(newer.answers(wanted)["class"]) == 32 < len(whole["class"])
+
+
 def test_only_tasks_with_moments_have_newer_data():
     plan = make_plan(open_problem("academic:120").source, "features", settings={"max_epochs": 2, "dim": 8})
     _, model = run(plan, open_problem("academic:120"), InMemory())
@@ -156,3 +167,28 @@ def test_predictions_at_a_moment_are_explained(fitted, grown):
     for words, each in zip(predicted, found, strict=True):
         assert each.answer.startswith(f"{words} (p = ")
         assert sum(c.share for c in each.contributions) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_an_entity_names_its_prediction_at_the_moment(fitted, command):
+    args = [command, str(fitted / "single.safetensors"), "--at", day(60), "--json"]
+    one, other = (CliRunner().invoke(app, [*args, "--id", name]) for name in ("7", f"7/{day(60)}"))
+    assert one.exit_code == other.exit_code == 0, one.output
+    assert one.stdout == other.stdout
+    assert isinstance(CliRunner().invoke(app, [*args, "--id", "777"]).exception, DiffmgError)
+
+
+@pytest.mark.parametrize("later", ["status_code = status_code % 3", "status_code = NULL"])
+def test_numbers_that_look_like_codes_later_or_are_gone_are_numbers_still(shop, tmp_path, later):
+    """The kinds of columns are those that the model was fitted with, whatever the newer values look like."""
+    early, newer = (Path(shutil.copy(shop, tmp_path / name)) for name in ("early.db", "newer.db"))
+    for path, change in ((early, "status_code = order_id"), (newer, later)):
+        with sqlite3.connect(path) as connection:
+            connection.execute(f"UPDATE orders SET {change}")
+        connection.close()
+    problem = open_problem(shop_source(early))
+    plan = make_plan(problem.source, "mlp", settings={"max_epochs": 2, "dim": 8})
+    _, model = run(plan, problem, InMemory())
+    found, wanted = model.on_newer(str(newer), at=day(60))
+    assert "orders by customer_id: mean status_code" in str(problem.graph.encoders["predictions"])
+    assert len(found.answers(wanted)["class"]) == 30

@@ -7,13 +7,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diffmg.core import DiffmgError
-from diffmg.tables.answering import Ask
+from diffmg.core import DiffmgError, Predictions
+from diffmg.tables.answering import Ask, _words
 from diffmg.tables.asking import ask
+from diffmg.tables.predictions import describe_predictions
+from diffmg.tables.times import DAY
 
 SCHEMA = """
 CREATE TABLE people (id INTEGER PRIMARY KEY {});
@@ -200,7 +203,13 @@ def world(tmp_path_factory):
         ),
         ({"within": "15d"}, "moments must suffice for train, val and test, 1 each .* but got 2 from"),
         ({"every": "1s"}, "at most 10000 moments are asked at, but got .* use a longer --every"),
-        ({"within": "5 days"}, "a period is a number and one of s, min, h, d, w"),
+        (
+            {"since": "2025-01-01"},
+            "moments from 2025-01-01 on, data until .* use a shorter --within, an earlier --since or a later --until",
+        ),
+        ({"since": "2024-13-01"}, "--since is written 2024-01-31 or 2024-01-31T12:30, but got '2024-13-01'"),
+        ({"within": "0d"}, "a period is a number from 1 on .* but got '0d'"),
+        ({"within": "5 days"}, "a period is a number from 1 on and one of s, min, h, d, w"),
         ({"times": ("orders.amount",)}, "times that are numbers must be days .* in orders.amount"),
         ({"times": ("orders.amnt",)}, "unknown column of table 'orders': 'amnt'; did you mean 'amount'"),
         ({"times": ("visits.date",)}, "unknown table of --time, written TABLE.COLUMN, 'visits'"),
@@ -236,3 +245,27 @@ def test_moments_may_have_a_time_of_day(tmp_path):
     path = World(0, bare=False, dated=False).write(tmp_path / "world.db")
     made = ask(path, Ask("count(orders) > 0", "people", "60h")).table.column("moment").to_pylist()
     assert made[-1] == "2024-02-06T19:00:00"
+
+
+def test_one_moment_is_one():
+    parts = {"train": np.array([0, DAY]), "val": np.array([2 * DAY])}
+    assert _words(parts) == ["train: 2 moments, 1970-01-01 to 1970-01-02", "val: 1 moment, 1970-01-03"]
+
+
+def test_entities_have_one_key(tmp_path):
+    path = tmp_path / "keys.db"
+    with sqlite3.connect(path) as db:
+        db.executescript("""
+            CREATE TABLE shops (region TEXT, no INTEGER, PRIMARY KEY (region, no));
+            CREATE TABLE sales (at TEXT, region TEXT, no INTEGER, FOREIGN KEY (region, no) REFERENCES shops);
+            CREATE TABLE asked (region TEXT, no INTEGER, at TEXT, label INTEGER, split TEXT);
+            INSERT INTO shops VALUES ('a', 1);
+            INSERT INTO sales VALUES ('2024-01-01', 'a', 1);
+            INSERT INTO asked VALUES ('a', 1, '2024-02-01', 1, 'train');
+        """)
+    db.close()
+    words = r"a primary key of one column, but got \['region', 'no'\] in 'shops'; give it one"
+    with pytest.raises(DiffmgError, match=words):
+        ask(str(path), Ask("count(sales)", "shops", "5d"))
+    with pytest.raises(DiffmgError, match=words):
+        describe_predictions(str(path), Predictions("asked", label="label"))

@@ -98,6 +98,8 @@ def test_values_of_other_drivers_are_read_alike(values: list[Any], kind: Kind, r
         (pa.array(["a", "b", "a"]).dictionary_encode(), "text", ["a", "b", "a"]),
         (pa.array([Decimal("77.29"), None], pa.decimal128(10, 2)), "number", [77.29, None]),
         (pa.array([Decimal("5")], pa.decimal128(38, 0)), "integer", [5]),
+        (pa.array([Decimal("77.29"), None], pa.decimal128(10, 2)), "any", [77.29, None]),
+        (pa.array([Decimal("5")], pa.decimal128(38, 0)), "any", [5]),
         (pa.array([NOON], pa.timestamp("us", "Europe/Paris")), "moment", [NOON]),
         (pa.array([5], pa.uint8()), "integer", [5]),
         (pa.array([b"\x01"]), "other", ["01"]),

@@ -3,6 +3,7 @@
 import random
 import sqlite3
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -209,6 +210,9 @@ def test_dates_that_were_filled_in_later_are_not_used(shop):
     dated = replace(description, nodes={**description.nodes, "orders": node})
     graph = build_network(dated, {**tables, "orders": orders}).graph({})
     assert "orders.paid: left out (dates after the time of their row)" in graph.notes
+    assert [note for note in graph.notes if note.startswith("orders.paid: ")] == [
+        "orders.paid: left out (dates after the time of their row)"
+    ]
     assert not any(note.startswith("orders.asked: left out (dates") for note in graph.notes)
     plain = build_network(
         replace(dated, nodes={**dated.nodes, "orders": replace(node, features=("amount", "asked"))}),
@@ -292,3 +296,20 @@ def test_predictions_hear_something(shop):
     relations = {name: r for name, r in description.relations.items() if r.target[0] != "predictions"}
     with pytest.raises(DiffmgError, match="no relation or window into 'predictions' with edges; add"):
         build_network(replace(description, windows={}, relations=relations), tables)
+
+
+def test_a_later_row_does_not_make_midnights_of_dates(shop):
+    description, tables = shop
+    orders = tables["orders"]
+    place = orders.column_names.index("ordered_at")
+    dates = orders.column("ordered_at").cast(pa.timestamp("us"))
+    moments = [d if d is None or d < datetime(2024, 2, 5) else d + timedelta(hours=12) for d in dates.to_pylist()]
+    assert moments != dates.to_pylist()
+    found = [
+        Clock.of(build_network(description, {**tables, "orders": orders.set_column(place, "ordered_at", values)}))
+        for values in (dates, pa.chunked_array([moments], pa.timestamp("us")))
+    ]
+    one, other = (clock.times["orders"] for clock in found)
+    early = one < np.datetime64("2024-02-05", "us").astype(np.int64)
+    assert 0 < early.sum() < len(one)
+    assert one[early].tolist() == other[early].tolist()

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from diffmg.core import DiffmgError
-from diffmg.tables.times import DAY, NEVER, is_time, moment, moments, period, row_times
+from diffmg.tables.times import DAY, NEVER, is_time, moment, moments, period, row_times, written_like
 
 
 def column(*values, kind=None):
@@ -27,6 +27,14 @@ def test_a_bare_date_is_known_at_its_end_and_predicted_from_its_beginning(values
 def test_a_column_with_times_of_day_keeps_its_midnights():
     values = column(datetime(2024, 1, 31), datetime(2024, 1, 31, 12, 30))
     assert row_times(values, "x").tolist() == [micros("2024-01-31"), micros("2024-01-31T12:30")]
+
+
+def test_no_later_row_decides_whether_midnights_are_bare_dates():
+    values = column(datetime(2024, 1, 31), datetime(2024, 3, 1, 12, 30), datetime(2024, 3, 2), None)
+    noon = micros("2024-03-01T12:30")
+    end = micros("2024-02-01") - 1
+    assert row_times(values, "x", micros("2024-03-01")).tolist() == [end, noon, micros("2024-03-03") - 1, NEVER]
+    assert row_times(values, "x", noon + 1).tolist() == [micros("2024-01-31"), noon, micros("2024-03-02"), NEVER]
 
 
 def test_in_text_each_bare_date_is_one():
@@ -112,5 +120,32 @@ def test_periods():
     assert period("12 h") == DAY // 2
     assert moment("1970-01-02", "x") == DAY
     for text in ("30", "d", "0d", "3 months", "-1d"):
-        with pytest.raises(DiffmgError, match="a period is a number and one of s, min, h, d, w, such as 30d, but got"):
+        with pytest.raises(
+            DiffmgError, match="a period is a number from 1 on and one of s, min, h, d, w, such as 30d, but got"
+        ):
             period(text)
+
+
+MOMENTS = {
+    "dates": pa.array([date(2024, 1, 31)]),
+    "moments": pa.array([datetime(2024, 1, 31)], pa.timestamp("ns")),
+    "moments with a zone": pa.array([datetime(2024, 1, 31)], pa.timestamp("us", "Europe/Warsaw")),
+    "text": pa.array(["2024-01-31"]),
+    "text with a zone": pa.array(["2024-01-31T00:00:00Z"]),
+    "text in another form": pa.array(["31.01.2024"]),
+    "numbers of days": pa.array([20240131]),
+    "seconds": pa.array([1706659200]),
+    "milliseconds": pa.array([1706659200000.0]),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+@pytest.mark.parametrize("at", ["2024-03-09", "2024-03-09T12:30", "2024-03-09T14:30+02:00"])
+def test_a_moment_is_written_like_those_of_the_predictions(name, at):
+    known = pa.chunked_array([MOMENTS[name]])
+    if name in ("dates", "numbers of days") and len(at) > 10:
+        with pytest.raises(DiffmgError, match=r"bare dates.*but got '2024-03-09T"):
+            written_like(at, known, "the moments")
+        return
+    found = pa.chunked_array([pa.array([written_like(at, known, "the moments")], known.type)])
+    assert moments(pa.chunked_array([*known.chunks, *found.chunks]), "both")[1] == moment(at, "a moment")

@@ -96,7 +96,7 @@ def test_what_is_reached_by_keyboard_and_every_column_has_a_name(task: str, fold
 
 def test_the_five_questions_are_answered(folder: Path) -> None:
     words = Page(page(RUN, folder)).words
-    assert "Predicts the class of author: macro F1 0.625 ± 0.098 on 20 author nodes" in words
+    assert "Predicts the class of author: macro F1 0.625 ± 0.098 on 20 authors" in words
     assert "The best simple way tried, mlp (features only), has 0.500 ± 0.078: the model is surely better" in words
     assert "Answers that know nothing have 0.2500." in words
     assert "95 % between 0.5270 and 0.7230" in words

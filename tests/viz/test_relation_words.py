@@ -28,6 +28,7 @@ LAST_5 = Relation("orders", "last 5 of the customer", "predictions")
         ("series", "series", "series"),
         ("order_items", "order item", "order items"),
         ("bus", "bus", "buses"),
+        ("label before", "earlier label", "earlier labels"),
         ("注文", "注文", "注文"),
         ("T1", "T1", "T1"),
     ],

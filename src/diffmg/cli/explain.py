@@ -15,7 +15,7 @@ from rich.text import Text
 
 from diffmg.cli import common, output
 from diffmg.cli.common import console, say
-from diffmg.cli.use import At, Data, load_model
+from diffmg.cli.use import At, Data, at_moment, load_at, load_model
 from diffmg.core import DiffmgError, read_run
 from diffmg.core.codec import to_plain
 from diffmg.core.files import write_text
@@ -53,22 +53,25 @@ def explain(
         importances = _importances(run, data, data_root)
         _overall(importances, out)
         return {"importances": importances, "written": out}
-    model = _explainable(run, data, data_root, at)
-    explanations = model.explain(_ids(model, node, item), k)
+    model, wanted = _explainable(run, data, data_root, at)
+    explanations = model.explain(_ids(model, at_moment(node, model, wanted), item), k)
     _answers(explanations, out)
     return {"explanations": explanations, "written": out}
 
 
-def _explainable(run: Path, data: str | None, data_root: Path | None, at: str | None) -> Model:
-    """The model of a run; in place of an ensemble of rivals alone, its single model, which is said."""
+def _explainable(run: Path, data: str | None, data_root: Path | None, at: str | None) -> tuple[Model, Any]:
+    """The model of a run; in place of an ensemble of rivals alone, its single model, which is said.
+
+    Beside it, the ids of its predictions at a moment.
+    """
     from diffmg.runs.explain import has_paths
     from diffmg.runs.folder import SINGLE
 
-    model = load_model(run, data, data_root, at=at)
+    model, wanted = load_at(run, data, data_root, at)
     if has_paths(model) or not (run / SINGLE).is_file():
-        return model
+        return model, wanted
     say("no model of the ensemble, which `predict` uses, has a meta graph: this is the single model", common.errors)
-    return load_model(run / SINGLE, data, data_root, at=at)
+    return load_at(run / SINGLE, data, data_root, at)
 
 
 def _ids(model: Model, nodes: list[str], items: list[str] | None) -> Any:

@@ -64,7 +64,8 @@ def predict(
         model, wanted = load(run, data, data_root, verb="predict"), None
     else:
         model, wanted = load(run, None, data_root, verb="predict").on_newer(data, at=at)
-    return write(out, model.stream(wanted if node is None else as_ids(node, model)), safe_cells)
+    ids = wanted if node is None else as_ids(at_moment(node, model, wanted), model)
+    return write(out, model.stream(ids), safe_cells)
 
 
 def recommend(
@@ -89,10 +90,26 @@ def recommend(
 
 def load_model(run: Path, data: str | None, data_root: Path | None, *, at: str | None = None) -> Model:
     """The model of a run on its data, or on newer data where its task has moments."""
+    return load_at(run, data, data_root, at)[0]
+
+
+def load_at(run: Path, data: str | None, data_root: Path | None, at: str | None) -> tuple[Model, Any]:
+    """The same, and the ids of the predictions at a moment, if one is given."""
     model = load(run, None, data_root)
     if at is None and (data is None or model.recipe.description is None):
-        return model if data is None else model.on(_moved(model.recipe.source, data))
-    return model.on_newer(data, at=at)[0]
+        return (model if data is None else model.on(_moved(model.recipe.source, data))), None
+    return model.on_newer(data, at=at)
+
+
+def at_moment(texts: list[str], model: Model, wanted: Any) -> list[str]:
+    """Ids of predictions; where those at a moment are wanted, the id of an entity stands for its prediction then."""
+    from diffmg.tasks.answers import split_ids
+
+    keys = model.problem.graph.keys.get(model.recipe.data.target_types[0], ())
+    if wanted is None or not keys:
+        return texts
+    found = dict(zip(split_ids(wanted.tolist(), len(keys))[0].tolist(), wanted.tolist(), strict=True))
+    return [found.get(text, text) for text in texts]
 
 
 def load(run: Path, data: str | None, data_root: Path | None, verb: str | None = None) -> Model:

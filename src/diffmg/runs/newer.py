@@ -22,6 +22,7 @@ from diffmg.tables.connecting import connected
 from diffmg.tables.description import Description, description_from_dict
 from diffmg.tables.keys import Keys
 from diffmg.tables.problem import problem_from_tables, read_tables
+from diffmg.tables.times import written_like
 from diffmg.tasks.problem import Problem
 
 if TYPE_CHECKING:
@@ -83,21 +84,15 @@ def _with_predictions(
     node = description.nodes[entity]
     entities = tables[str(node.table)]
     ids = entities.column((node.id or entities.column_names[:1])[0])
-    kind = tables[name].schema.field(moments.column).type
-    added = pa.table({key: ids.cast(tables[name].schema.field(key).type), moments.column: _moments(at, kind, len(ids))})
+    made = tables[name].column(moments.column)
+    moment = pa.repeat(written_like(at, made, f"the moments of {name}"), len(ids)).cast(made.type)
+    added = pa.table({key: ids.cast(tables[name].schema.field(key).type), moments.column: moment})
     columns = description.nodes[moments.target].id
     known = Keys.read(tables[name], columns, name).values.cast(pa.string())
     wanted = Keys.read(added, columns, name).values.cast(pa.string())
     fresh = added.filter(pa.compute.invert(pa.compute.is_in(wanted, value_set=known.combine_chunks())))
     joined = pa.concat_tables([tables[name], fresh], promote_options="default")
     return {**tables, name: joined}, np.asarray(wanted.to_pylist(), str)
-
-
-def _moments(at: str, kind: pa.DataType, count: int) -> pa.Array:
-    try:
-        return pa.array([at] * count).cast(kind)
-    except pa.ArrowInvalid as error:
-        raise DiffmgError(f"a moment is written 2024-01-31 or 2024-01-31T12:30, but got {at!r}") from error
 
 
 def with_relations(problem: Problem, fitted: list[str]) -> Problem:

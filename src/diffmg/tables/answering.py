@@ -148,7 +148,12 @@ def _check_labels(rows: Rows, question: str) -> None:
 
 
 def _words(parts: Mapping[Part, Ints]) -> list[str]:
-    return [f"{name}: {len(made)} moments, {day(made[0])} to {day(made[-1])}" for name, made in parts.items()]
+    return [
+        f"{name}: {len(made)} moments, {day(made[0])} to {day(made[-1])}"
+        if len(made) > 1
+        else f"{name}: 1 moment, {day(made[0])}"
+        for name, made in parts.items()
+    ]
 
 
 def _without_label(count: int) -> list[str]:

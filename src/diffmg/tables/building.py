@@ -36,14 +36,15 @@ def build_network(
     """
     step(f"building the network of {len(tables)} tables")
     ids, rows = _numbered(description, tables, by_id)
-    edges, notes = _all_edges(description, tables, ids)
+    timed, fitted = description.moments is not None, encoders is not None
+    edges, notes = _all_edges(description, tables, ids, keep_empty=timed and fitted)
     values = {t: keys.values for t, keys in ids.items()}
     notes += [f"node type {t}: no nodes" for t, found in values.items() if not len(found)]
     read = [note for table in tables.values() for note in notes_of(table)]
     network = Network(description, tables, values, rows, {}, {}, edges, (*description.notes, *notes, *read))
-    if description.moments is None:
+    if not timed:
         return _with_features(network, encoders, None)
-    timing = Timing.of(network, fitted=encoders is not None)
+    timing = Timing.of(network, fitted=fitted)
     return _with_features(timing.network, encoders, timing)
 
 
@@ -107,12 +108,14 @@ def _repeats(values: pa.ChunkedArray) -> bool:
     return repeats(len(values) - values.null_count, pc.count_distinct(values).as_py())
 
 
-def _all_edges(description: Description, tables: Tables, ids: _Ids) -> tuple[dict[str, Edges], list[str]]:
+def _all_edges(
+    description: Description, tables: Tables, ids: _Ids, *, keep_empty: bool
+) -> tuple[dict[str, Edges], list[str]]:
     edges, notes = {}, []
     for name, relation in description.relations.items():
         found, more = _edges(name, relation, tables[relation.table], ids, description.on_unknown == "drop")
         notes += more
-        if len(found.rows):
+        if len(found.rows) or keep_empty:
             edges[name] = found
         else:
             notes.append(f"relation {name}: no edges, left out")

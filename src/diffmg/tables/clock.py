@@ -42,7 +42,7 @@ class Clock:
         made = moments(network.node_column(given.target, given.column), f"{given.target}.{given.column}")
         parts = _parts(network, given, made)
         boundary = _check_forward(made, parts, given)
-        times = _times_of_rows(network)
+        times = _times_of_rows(network, boundary)
         for node_type in past_labels(network.description):
             times[node_type][parts["test"]] = NEVER
         until = made if given.history == "fresh" else _frozen(made, parts, _draws(network.ids[given.target]))
@@ -75,7 +75,7 @@ class Clock:
         return np.asarray((times < self.boundary) & (times != NEVER))
 
 
-def _times_of_rows(network: Network) -> dict[str, Ints]:
+def _times_of_rows(network: Network, boundary: int) -> dict[str, Ints]:
     """The times of all dated types; undated children inherit the latest of their parents' times."""
     found: dict[str, Ints] = {}
 
@@ -86,7 +86,7 @@ def _times_of_rows(network: Network) -> dict[str, Ints]:
         if node_type not in found:
             latest = np.full(network.count(node_type), NEVER)
             if node.time is not None:
-                latest = row_times(network.node_column(node_type, node.time), f"{node_type}.{node.time}")
+                latest = row_times(network.node_column(node_type, node.time), f"{node_type}.{node.time}", boundary)
             for name in node.time_of:
                 relation, (child, parent) = network.edges(name)
                 other = relation.target if relation.source == node_type else relation.source

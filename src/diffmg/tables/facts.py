@@ -17,6 +17,7 @@ from diffmg.tables.counting import Facts
 from diffmg.tables.database import columns_of
 from diffmg.tables.keys import Keys, in_one_type
 from diffmg.tables.question import Aggregate
+from diffmg.tables.roles import no_single_key
 from diffmg.tables.rows import Tables, kind_of, read_rows, select_rows
 from diffmg.tables.times import Ints, row_times
 
@@ -43,17 +44,15 @@ class Reader:
         """The rows of a table that predictions are made of, by their key."""
         if name not in self.tables:
             raise unknown("table of --of:", name, self.tables)
-        primary = self.tables[name].primary
-        if len(primary) != 1:
-            raise DiffmgError(
-                f"predictions are of a table with a primary key of one column, but got {list(primary)} in {name!r}"
-            )
+        if len(self.tables[name].primary) != 1:
+            raise no_single_key(self.tables[name])
+        (key,) = self.tables[name].primary
         time = self.times.get(name)
-        read = self.columns(name, [primary[0], *([time] if time else [])])
-        read = read.filter(read.column(primary[0]).is_valid())
-        read = sorted_by(read, primary[:1])
+        read = self.columns(name, [key, *([time] if time else [])])
+        read = read.filter(read.column(key).is_valid())
+        read = sorted_by(read, [key])
         known = row_times(read.column(time), f"{name}.{time}") if time else None
-        return Entities(name, Keys.read(read, primary, f"table {name!r}"), known)
+        return Entities(name, Keys.read(read, [key], f"table {name!r}"), known)
 
     def facts(self, asked: Aggregate, entities: Entities) -> Facts:
         """The rows that an aggregate is of, in the order of time."""

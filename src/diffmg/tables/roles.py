@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from diffmg.core import TASKS, DiffmgError, Predictions, unknown
 from diffmg.core.arrow import decoded
 from diffmg.core.codec import from_plain
+from diffmg.tables.catalogue import DatabaseTable
 from diffmg.tables.rows import Tables, split_name
-from diffmg.tables.times import is_time
+from diffmg.tables.times import begins_as_date, is_time
 from diffmg.tables.times import moments as moments_of
 from diffmg.tasks.labels import are_numbers
 
@@ -47,6 +48,8 @@ class Roles:
             given.entity, [c for c in columns if c not in (split, time, given.label)], tables
         )
         rest = [c for c in columns if c not in (split, time, entity)]
+        if len(tables[entity_table].primary) > 1 and entity in tables[entity_table].primary:
+            raise no_single_key(tables[entity_table])
         label = given.label or _only(rest, "a label", "the label", "--label", columns)
         if split is not None and (given.validation or given.test):
             raise DiffmgError(
@@ -76,6 +79,14 @@ def entity_keys(tables: Tables) -> dict[str, set[str]]:
     return found
 
 
+def no_single_key(table: DatabaseTable) -> DiffmgError:
+    """The error for entities whose rows are not told apart by one column."""
+    return DiffmgError(
+        f"predictions are of a table with a primary key of one column, but got {list(table.primary)} in "
+        f"{table.name!r}; give it one in a copy of the database, and to the tables that refer to it"
+    )
+
+
 def _entity(given: str | None, columns: Sequence[str], tables: Tables) -> tuple[str, str]:
     """The column with the entity, and the table it refers to: by its name, or as TABLE.COLUMN."""
     keys = entity_keys(tables)
@@ -100,7 +111,9 @@ def _check_no_odd_dates(table: pa.Table, columns: Sequence[str]) -> None:
     """Say what is wrong with texts that begin like dates."""
     for name in columns:
         values = decoded(table.column(name))
-        if pa.types.is_string(values.type) and pc.any(pc.match_substring_regex(values, r"^\s*\d{4}-\d\d-\d\d")).as_py():
+        if not pa.types.is_string(values.type):
+            continue
+        if begins_as_date(values) or pc.any(pc.match_substring_regex(values, r"^\s*\d{4}-\d\d-\d\d")).as_py():
             moments_of(values, f"column {name!r} of the predictions")
 
 

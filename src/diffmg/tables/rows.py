@@ -162,6 +162,7 @@ def canonical(values: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
     if pa.types.is_timestamp(values.type) and values.type.tz:
         values = values.cast(MOMENT)
     if pa.types.is_decimal(values.type):
+        kind = ("number" if values.type.scale else "integer") if kind == "any" else kind
         values = values.cast(pa.string())  # parsed to the nearest float, as drivers do
     if pa.types.is_binary(values.type):
         return pa.chunked_array([_texts(chunk.to_pylist()) for chunk in values.chunks], pa.string())

@@ -23,7 +23,8 @@ def all_moments(begin: int, end: int, within: str, every: str) -> Ints:
     if last < begin:
         raise DiffmgError(
             f"a moment must lie after the first row and its whole period inside the data, but got moments "
-            f"from {day(begin)} on, data until {day(end)} and a period of {within}; use a shorter --within"
+            f"from {day(begin)} on, data until {day(end)} and a period of {within}; use a shorter --within, an "
+            "earlier --since or a later --until"
         )
     if (last - begin) // step >= MOST_MOMENTS:
         raise DiffmgError(

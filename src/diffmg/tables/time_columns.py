@@ -96,7 +96,8 @@ def _check_static(connection: Connection, table: DatabaseTable) -> None:
             raise DiffmgError(
                 f"times are columns of dates, or of text that is clearly one, such as 2024-01-31 or 2024-01-31T12:30, "
                 f"with a time zone in all rows or in none, but got {odd!r} in {table.name}.{column}; convert it, or "
-                f"say that the rows of {table.name} were known from the beginning: --by static={table.name}"
+                f"say that the rows of {table.name} were known from the beginning: --by static={table.name}, or "
+                f"--static {table.name} of `ask`"
             )
 
 

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from diffmg.core import DiffmgError
 from diffmg.core.arrow import decoded
-from diffmg.tables.dates import FORMS, form_of, no_date, to_iso
+from diffmg.tables.dates import FORMS, form_of, is_iso, no_date, to_iso
 
 Ints = NDArray[np.int64]
 NEVER = int(np.iinfo(np.int64).min)
 """The time of a row without one, as NumPy has it."""
+ALWAYS = int(np.iinfo(np.int64).max)
+"""Later than all times."""
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 """Seconds of a unit."""
 DAY = UNITS["d"] * 1_000_000
@@ -34,9 +36,12 @@ LONGEST = 50
 """The largest over the least of these numbers: the years 1973 to 2128."""
 
 
-def row_times(values: pa.ChunkedArray, what: str) -> Ints:
-    """When rows are known: a bare date means the end of that day; `NEVER` where the time is missing."""
-    times, bare = _parsed(decoded(values), what)
+def row_times(values: pa.ChunkedArray, what: str, before: int = ALWAYS) -> Ints:
+    """When rows are known: a bare date means the end of that day; `NEVER` where the time is missing.
+
+    Whether midnights are bare dates is told by the rows `before` a time, so that no later row decides it.
+    """
+    times, bare = _parsed(decoded(values), what, before)
     return np.where(bare & (times != NEVER), times + DAY - 1, times)
 
 
@@ -53,14 +58,48 @@ def moments(values: pa.ChunkedArray, what: str) -> Ints:
 
 def moment(text: str, what: str) -> int:
     """One moment, written as a date or as a date and a time."""
-    return int(moments(pa.chunked_array([[text]]), what)[0])
+    try:
+        return int(moments(pa.chunked_array([[text]]), what)[0])
+    except DiffmgError as error:
+        raise DiffmgError(f"{what} is written 2024-01-31 or 2024-01-31T12:30, but got {text!r}") from error
+
+
+def written_like(text: str, values: pa.ChunkedArray, what: str) -> pa.Scalar:
+    """One moment as the moments of a column are written: as their type, and of texts in their form."""
+    time, values = moment(text, "a moment"), decoded(values)
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        return pa.scalar(time, pa.int64()).cast(pa.timestamp("us", kind.tz)).cast(kind, safe=False)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.scalar(_text_like(time, values, what), kind)
+    low = pc.min(values).as_py() if _is_number(kind) else None
+    if low is not None and not DAYS[0] <= low <= DAYS[1]:
+        return pa.scalar(round(time / _scale(values, what)), pa.int64()).cast(kind)
+    if time % DAY:
+        raise DiffmgError(f"{what} are bare dates, so a moment is one too, such as 2024-01-31, but got {text!r}")
+    day = np.datetime64(time, "us").item()
+    return pa.scalar(int(day.strftime("%Y%m%d")) if low is not None else day.date()).cast(kind)
+
+
+def _text_like(time: int, values: pa.ChunkedArray, what: str) -> str:
+    """A moment in the form of these texts; without the time of day where that is midnight."""
+    form = form_of(pc.unique(values)[:SAMPLE].to_pylist(), what)
+    found = np.datetime64(time, "us").item()
+    if time % DAY == 0:
+        return str(found.strftime(form or "%Y-%m-%d"))
+    if form:
+        return str(found.strftime(f"{form} %H:%M:%S"))
+    zoned = pc.any(pc.match_substring_regex(values, f":.*{ZONE}")).as_py()
+    return f"{found.isoformat()}{'Z' if zoned else ''}"
 
 
 def period(text: str) -> int:
     """A period such as 30d or 12h, in microseconds."""
     match = re.fullmatch(r"(\d+)\s*([a-z]+)", text.strip())
     if match is None or match[2] not in UNITS or not int(match[1]):
-        raise DiffmgError(f"a period is a number and one of {', '.join(UNITS)}, such as 30d, but got {text!r}")
+        raise DiffmgError(
+            f"a period is a number from 1 on and one of {', '.join(UNITS)}, such as 30d, but got {text!r}"
+        )
     return int(match[1]) * UNITS[match[2]] * 1_000_000
 
 
@@ -70,8 +109,9 @@ def is_time(values: pa.ChunkedArray, name: str = "") -> bool:
     kind = values.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return True
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    able = bool(CALLED.search(name.lower())) if number else pa.types.is_string(kind) and _begins_as_date(values)
+    able = (
+        bool(CALLED.search(name.lower())) if _is_number(kind) else pa.types.is_string(kind) and begins_as_date(values)
+    )
     if not able or values.null_count == len(values):
         return False
     try:
@@ -81,20 +121,21 @@ def is_time(values: pa.ChunkedArray, name: str = "") -> bool:
     return True
 
 
-def _begins_as_date(values: pa.ChunkedArray) -> bool:
+def begins_as_date(values: pa.ChunkedArray) -> bool:
     """Whether the first text is a date: quick, and false of most texts."""
     first = next((text.strip() for text in values.slice(0, SAMPLE).to_pylist() if text and text.strip()), "")
     return re.match(r"\d{4}-\d{2}-\d{2}", first) is not None or any(to_iso(form, first) for form in FORMS)
 
 
-def _parsed(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.bool_]]:
-    """Microseconds, and which values are bare dates: all of a column in which no value has a time of day."""
+def _parsed(values: pa.ChunkedArray, what: str, before: int = ALWAYS) -> tuple[Ints, NDArray[np.bool_]]:
+    """Microseconds, and which values are bare dates: midnights of a column in which none `before` has a time of day."""
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         return _from_text(values, what)
     if pa.types.is_timestamp(values.type):
         times = _microseconds(values.cast(pa.timestamp("us", values.type.tz), safe=False).cast(MOMENT))
-        return times, np.full(len(times), bool((times[times != NEVER] % DAY == 0).all()))
-    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        early = (times != NEVER) & (times < before)
+        return times, (times % DAY == 0) & bool((times[early] % DAY == 0).all())
+    if _is_number(values.type):
         return _from_numbers(values, what)
     if pa.types.is_date(values.type) or pa.types.is_null(values.type):
         times = _microseconds(values.cast(pa.date32()).cast(MOMENT))
@@ -120,9 +161,13 @@ def _from_text(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.boo
     try:
         return _microseconds(written.cast(kind).cast(MOMENT)), bare
     except pa.ArrowInvalid as error:
-        raise DiffmgError(
-            f"dates are written 2024-01-31 or 2024-01-31T12:30, but got others in {what}: {error}; convert them"
-        ) from error
+        texts = pc.unique(values.drop_null()).to_pylist()
+        raise no_date(next((text for text in texts if not _is_whole(text)), texts[0]), what) from error
+
+
+def _is_whole(text: str) -> bool:
+    """Whether an ISO text is a day or a moment: no month or year, and one that there is."""
+    return len(text) >= len("2024-01-31") and is_iso(text)
 
 
 def _in_iso(values: pa.ChunkedArray, what: str) -> pa.ChunkedArray:
@@ -146,15 +191,26 @@ def _from_numbers(values: pa.ChunkedArray, what: str) -> tuple[Ints, NDArray[np.
     low, high = (float(end.as_py()) if end.is_valid else float(DAYS[0]) for end in (least, most))
     if DAYS[0] <= low and high <= DAYS[1]:
         return _from_text(values.cast(pa.int64()).cast(pa.string()), what)
-    scale = next((scale for start, scale in EPOCHS.items() if start <= low and high <= LONGEST * start), None)
-    if scale is None:
-        raise DiffmgError(
-            f"times that are numbers must be days such as 20240131, or seconds since 1970, but got {least} to {most} "
-            f"in {what}; convert them to dates"
-        )
+    scale = _scale(values, what)
     numbers = np.asarray(pc.fill_null(values, 0).cast(pa.float64(), safe=False).to_numpy())
     missing = np.asarray(values.is_null().to_numpy(), bool)
     return np.where(missing, NEVER, (numbers * scale).astype(np.int64)), np.zeros(len(numbers), bool)
+
+
+def _scale(values: pa.ChunkedArray, what: str) -> float:
+    """The microseconds of one unit of numbers that count seconds, milliseconds ... since 1970."""
+    least, most = pc.min_max(values).values()
+    for start, scale in EPOCHS.items():
+        if start <= float(least.as_py()) and float(most.as_py()) <= LONGEST * start:
+            return scale
+    raise DiffmgError(
+        f"times that are numbers must be days such as 20240131, or seconds since 1970, but got {least} to {most} "
+        f"in {what}; convert them to dates"
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _midnight(zoned: NDArray[np.bool_]) -> str:

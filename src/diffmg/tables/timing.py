@@ -54,7 +54,8 @@ class Timing:
         into = {ends: pair for ends, pair in histories.items() if ends[1][0] == clock.target}
         columns: dict[str, pa.ChunkedArray] = {}
         for ends, (history, hearing) in into.items():
-            columns |= totals(_words(ends[0]), history, hearing, clock.made, _numbers(network, ends[0][0]))
+            numbers = _numbers(network, ends[0][0], fitted=fitted)
+            columns |= totals(_words(ends[0]), history, hearing, clock.made, numbers)
         asked = () if fitted else [t for t in clock.times if t != clock.target]
         later = {t: _filled_in_later(network, t, clock) for t in asked}
         notes = [
@@ -78,11 +79,12 @@ class Timing:
         return table, fitting if early is None else fitting.filter(pa.array(early[fitting.to_numpy()]))
 
     def notes(self, encoder: FeatureEncoder, table: pa.Table, node_type: str) -> list[str]:
-        """How each column is encoded; totals are told together."""
-        notes = encoder.notes(table, node_type)
+        """How each column is encoded; totals are told together, and columns that were filled in later are not used."""
+        told = self.columns if node_type == self.clock.target else self.later.get(node_type, ())
+        heads = tuple(f"{node_type}.{name}: " for name in told)
+        own = [note for note in encoder.notes(table, node_type) if not note.startswith(heads)]
         if node_type != self.clock.target:
-            return notes
-        own = [note for note in notes if not any(note.startswith(f"{node_type}.{name}: ") for name in self.columns)]
+            return own
         histories = list(dict.fromkeys(name.rpartition(": ")[0] for name in self.columns))
         kinds = "count, days since the last, means and sums"
         return [*own, f"{node_type}: {kinds} of {', '.join(histories)}, {len(self.columns)} columns"]
@@ -138,13 +140,19 @@ def _numbered(values: pa.ChunkedArray, known: pa.Array) -> Ints:
     return np.asarray(pc.index_in(values, value_set=known).fill_null(-1).to_numpy(), np.int64)
 
 
-def _numbers(network: Network, node_type: str) -> dict[str, NDArray[np.float64]]:
-    """The columns of numbers of a type, NaN where missing; keys, times and labels are none."""
+def _numbers(network: Network, node_type: str, *, fitted: bool) -> dict[str, NDArray[np.float64]]:
+    """The columns of numbers of a type, NaN where missing; keys, times and labels are none.
+
+    For a model that is `fitted` already, codes and columns without a value are among them: its encoders know which they
+    use.
+    """
     table = network.tables[str(network.description.nodes[node_type].table)]
     found = {}
     for name in network.description.features_of(node_type, table.column_names):
         values = finite(network.node_column(node_type, name))
-        if (is_number(values.type) and not is_code(name, values)) or pa.types.is_boolean(values.type):
+        if fitted and values.null_count == len(values):
+            found[name] = np.full(len(values), np.nan)
+        elif (is_number(values.type) and (fitted or not is_code(name, values))) or pa.types.is_boolean(values.type):
             plain = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
             found[name] = np.asarray(plain.cast(pa.float64(), safe=False).to_numpy())
     return found

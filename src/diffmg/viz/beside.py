@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diffmg.core import Run
 from diffmg.core.run import shown
+from diffmg.viz.words import many
 
 
 def beside_words(run: Run) -> list[str]:
@@ -12,7 +13,7 @@ def beside_words(run: Run) -> list[str]:
     if score is None or found is None:
         return []
     error = (
-        "" if found.error is None else f" ± {shown(found.error)} (standard error over {found.units} {found.of} nodes)"
+        "" if found.error is None else f" ± {shown(found.error)} (standard error over {found.units} {many(found.of)})"
     )
     lines = [f"test {run.metric} {shown(score)}{error}"]
     for rival in run.beside:

@@ -11,6 +11,8 @@ WINDOW = re.compile(r"^(?:.*: )?last (?P<reach>\d+)\s*(?P<unit>[a-z]*) of the (?
 """Names of relations by window, as tables give them."""
 UNITS = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week"}
 REVERSE = "rev_"
+BEFORE = " before"
+"""Past labels of a task of predictions are a node type whose name ends so: the last 5 earlier labels."""
 FAR = 4
 """Paths of more hops are not spelled out."""
 LONG = 40
@@ -32,6 +34,8 @@ def name_words(name: str) -> str:
 def one(node_type: str) -> str:
     """The name of one node of a type: a table is often named in the plural."""
     name = name_words(node_type)
+    if name.endswith(BEFORE):
+        name = f"earlier {name.removesuffix(BEFORE)}"
     if len(name) > LONG:
         return shortened(name, LONG)
     if not name.endswith("s") or name.endswith(("us", "is", "ss", *SAME)) or len(name) < 4:

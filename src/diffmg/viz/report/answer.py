@@ -18,6 +18,7 @@ from diffmg.viz.report.words import (
     target_words,
     with_error,
 )
+from diffmg.viz.words import many
 
 SURELY, PROBABLY = 0.975, 0.9
 
@@ -38,7 +39,7 @@ def sentence(run: Run) -> list[object]:
     if score is None:
         return [*said, "."]
     error, found = (run.certainty.error if run.certainty else None), run.certainty
-    seen = f" on {count(found.units)} {found.of} nodes whose answers it never saw" if found else ""
+    seen = f" on {count(found.units)} {many(found.of)} whose answers it never saw" if found else ""
     said += [f": {name} ", strong(with_error(score, error)), f"{seen}. "]
     best = _best_rival(run)
     if best is not None:
