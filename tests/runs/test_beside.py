@@ -83,15 +83,20 @@ def test_the_models_own_method_is_no_rival(academic: Problem) -> None:
     assert list(rivals.trained) == ["label_propagation", "boosting"]
 
 
-def test_a_rival_that_refuses_is_noted_and_the_next_one_taken(
+def test_the_next_one_is_taken_for_a_usual_rival_that_does_not_serve_the_problem(
     academic: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(academic.task), "rivals", ("item_knn", "label_propagation", "mlp", "boosting"))
     rivals = Rivals(plan_of("usual"), academic, None, Quiet())
     rivals.train()
     assert list(rivals.trained) == ["label_propagation", "mlp"]
-    assert list(rivals.refused) == ["item_knn"]
-    refused = rivals.judged(None, None)[-1]
+    assert rivals.refused == {}
+
+
+def test_a_rival_that_was_asked_for_and_refuses_is_noted(academic: Problem) -> None:
+    rivals = Rivals(plan_of("item_knn"), academic, None, Quiet())
+    rivals.train()
+    (refused,) = rivals.judged(None, None)
     assert (refused.method, refused.test) == ("item_knn", {})
     assert "target types" in refused.refused
 

@@ -9,7 +9,7 @@ import pytest
 
 from diffmg.core.errors import DiffmgError
 from diffmg.core.method import METHODS
-from diffmg.core.plan import Source
+from diffmg.core.plan import Predictions, Source
 from diffmg.core.settings import Settings
 from diffmg.methods.search.diffmg import DiffMG
 from diffmg.runs.sources import describe, make_plan, open_problem, published_for
@@ -37,6 +37,14 @@ def library(tmp_path: Path) -> str:
     return str(tmp_path / "library.toml")
 
 
+def test_a_table_of_predictions_takes_no_other_question() -> None:
+    asked = Source(
+        "shop.db", target="customers.churned", as_of={"ordered": "2024-05-01"}, predictions=Predictions("t.csv")
+    )
+    with pytest.raises(DiffmgError, match=r"but got --target customers\.churned, --as-of ordered=2024-05-01 too"):
+        describe(asked)
+
+
 def test_a_data_set_by_name() -> None:
     assert open_problem("academic:400").task.target_types == ("author",)
 
@@ -59,7 +67,7 @@ def test_unknown_ids_are_dropped_if_asked(library: str) -> None:
 def test_options_are_for_the_data_they_fit(library: str) -> None:
     with pytest.raises(DiffmgError, match="a target and a time are for databases"):
         describe(Source(library, target="authors.field"))
-    with pytest.raises(DiffmgError, match=r"but got \{'on_unknown': 'drop'\} for"):
+    with pytest.raises(DiffmgError, match="but got --on-unknown drop for"):
         open_problem(Source("academic", on_unknown="drop"))
     with pytest.raises(DiffmgError, match=r"a database needs a target TABLE.COLUMN"):
         describe(Source("shop.db"))

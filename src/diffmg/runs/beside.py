@@ -33,9 +33,9 @@ class Rivals:
     refused: dict[str, str] = field(default_factory=dict)
 
     def train(self) -> None:
-        """Train each with its default options; those that refuse the problem are noted and left out."""
+        """Train each with its default options; those that refuse the problem are left out, and noted if asked for."""
         for name, usual in self._names():
-            if usual and sum(n in self._usual for n in self.trained) >= NUMBER:
+            if usual and (self._enough or not self._serves(name)):
                 continue
             try:
                 self.trained[name] = self._train(name, cheap=usual)
@@ -57,6 +57,17 @@ class Rivals:
     @property
     def _usual(self) -> tuple[str, ...]:
         return self.problem.task.rivals
+
+    @property
+    def _enough(self) -> bool:
+        return sum(name in self._usual for name in self.trained) >= NUMBER
+
+    def _serves(self, name: str) -> bool:
+        try:
+            METHODS.get(name)().check(self.problem, self._settings(name))
+        except DiffmgError:
+            return False
+        return True
 
     def _names(self) -> Iterator[tuple[str, bool]]:
         """Each rival, and whether it is one of the usual ones; the model's own method is none."""

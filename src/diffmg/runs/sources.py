@@ -58,8 +58,7 @@ def describe(source: Source) -> Description:
         if source.predictions is not None:
             raise _no_predictions(source)
         if source.target or source.as_of:
-            given = {"target": source.target, "as_of": dict(source.as_of)}
-            raise DiffmgError(f"a target and a time are for databases, but got {given} for {source.name!r}")
+            raise DiffmgError(f"a target and a time are for databases, but got {_said(source)} for {source.name!r}")
         check_no_tables(source.name)
         description = read_description(Path(source.name))
     else:
@@ -86,8 +85,9 @@ def _with_unknown(description: Description, source: Source) -> Description:
 
 def _check_one_question(source: Source) -> None:
     if source.target or source.as_of:
-        given = {"target": source.target, "as_of": dict(source.as_of)}
-        raise DiffmgError(f"a table of predictions has its own label and moments, but got {given} too; leave them out")
+        raise DiffmgError(
+            f"a table of predictions has its own label and moments, but got {_said(source)} too; leave that out"
+        )
 
 
 def published_for(source: Source | str) -> Published | None:
@@ -173,10 +173,15 @@ def _no_predictions(source: Source) -> DiffmgError:
 def _check_plain(source: Source) -> None:
     if source.predictions is not None:
         raise _no_predictions(source)
-    given = {"target": source.target, "as_of": dict(source.as_of), "on_unknown": source.on_unknown}
-    odd = {name: value for name, value in given.items() if value}
+    odd = _said(source)
     if odd:
         raise DiffmgError(f"a target, a time and unknown ids are for own tables, but got {odd} for {source.name!r}")
+
+
+def _said(source: Source) -> str:
+    """What was said of the data beside their name, as on the command line."""
+    given = [("--target", source.target), *(("--as-of", f"{table}={time}") for table, time in source.as_of.items())]
+    return ", ".join(f"{name} {value}" for name, value in (*given, ("--on-unknown", source.on_unknown)) if value)
 
 
 def _check_no_password(data: str) -> None:
