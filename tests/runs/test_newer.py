@@ -103,6 +103,15 @@ def test_a_moment_in_the_past_does_not_see_what_came_later(fitted, grown):
     assert all(close(one[i], other[i]) for i in one)
 
 
+def test_where_the_history_of_a_moment_ends_is_said(fitted, grown):
+    args = ["predict", str(fitted), "--data", str(grown), "--at", "2035-01-01"]
+    done = CliRunner().invoke(app, args)
+    assert "history before 2035-01-01 ends " in done.stderr
+    assert day(54) in done.stderr
+    with pytest.raises(DiffmgError, match=r"rows must be dated before .* but got '1990-01-01', and the first: 20"):
+        Model.load(fitted).on_newer(str(grown), at="1990-01-01")
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

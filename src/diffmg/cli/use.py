@@ -63,7 +63,11 @@ def predict(
     if at is None and (data is None or Model.load(run).recipe.description is None):
         model, wanted = load(run, data, data_root, verb="predict"), None
     else:
+        from diffmg.runs.newer import history_notes
+
         model, wanted = load(run, None, data_root, verb="predict").on_newer(data, at=at)
+        for note in history_notes(model.problem):
+            say(note, common.errors)
     ids = wanted if node is None else as_ids(at_moment(node, model, wanted), model)
     return write(out, model.stream(ids), safe_cells)
 

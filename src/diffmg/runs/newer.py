@@ -22,11 +22,15 @@ from diffmg.tables.connecting import connected
 from diffmg.tables.description import Description, description_from_dict
 from diffmg.tables.keys import Keys
 from diffmg.tables.problem import problem_from_tables, read_tables
-from diffmg.tables.times import written_like
+from diffmg.tables.schedule import day
+from diffmg.tables.times import NEVER, moment, row_times, written_like
 from diffmg.tasks.problem import Problem
 
 if TYPE_CHECKING:
     from diffmg.runs.model import Recipe
+
+HISTORY = "history before"
+"""How the note begins that says where the history of predictions at a moment ends."""
 
 
 def newer_problem(recipe: Recipe, data: str | None, at: str | None) -> tuple[Problem, NDArray[np.str_] | None]:
@@ -40,11 +44,33 @@ def newer_problem(recipe: Recipe, data: str | None, at: str | None) -> tuple[Pro
     if data is not None:
         description = replace(description, database=data if "://" in data else str(Path(data).resolve()))
     check_same_schema(description, recipe.encoders)
-    tables, wanted = read_tables(description, Path()), None
+    tables, wanted, notes = read_tables(description, Path()), None, list[str]()
     if at is not None:
+        notes.append(_history_note(description, tables, at))
         tables, wanted = _with_predictions(description, tables, at)
-    problem = problem_from_tables(description, tables, recipe.encoders)
-    return with_relations(problem, list(recipe.data.facts["edges"])), wanted
+    problem = with_relations(
+        problem_from_tables(description, tables, recipe.encoders), list(recipe.data.facts["edges"])
+    )
+    return replace(problem, graph=replace(problem.graph, notes=(*problem.graph.notes, *notes))), wanted
+
+
+def history_notes(problem: Problem) -> list[str]:
+    """Where the history ends that predictions at a moment are made from."""
+    return [note for note in problem.graph.notes if note.startswith(HISTORY)]
+
+
+def _history_note(description: Description, tables: Mapping[str, pa.Table], at: str) -> str:
+    """The day of the last row before a moment; an error if there is none."""
+    asked, own = moment(at, "a moment"), description.moments and description.nodes[description.moments.target].table
+    dated = [(str(n.table), n.time) for n in description.nodes.values() if n.time and n.table != own]
+    times = np.concatenate([row_times(tables[name].column(time), f"{name}.{time}") for name, time in dated])
+    before = times[(times < asked) & (times != NEVER)]
+    if not len(before):
+        first = day(times[times != NEVER].min()) if (times != NEVER).any() else "none has a date"
+        raise DiffmgError(
+            f"rows must be dated before the moment of a prediction, but got {at!r}, and the first: {first}"
+        )
+    return f"{HISTORY} {at} ends {day(before.max())}"
 
 
 def check_same_schema(description: Description, encoders: Encoders) -> None:
@@ -85,8 +111,8 @@ def _with_predictions(
     entities = tables[str(node.table)]
     ids = entities.column((node.id or entities.column_names[:1])[0])
     made = tables[name].column(moments.column)
-    moment = pa.repeat(written_like(at, made, f"the moments of {name}"), len(ids)).cast(made.type)
-    added = pa.table({key: ids.cast(tables[name].schema.field(key).type), moments.column: moment})
+    same = pa.repeat(written_like(at, made, f"the moments of {name}"), len(ids)).cast(made.type)
+    added = pa.table({key: ids.cast(tables[name].schema.field(key).type), moments.column: same})
     columns = description.nodes[moments.target].id
     known = Keys.read(tables[name], columns, name).values.cast(pa.string())
     wanted = Keys.read(added, columns, name).values.cast(pa.string())
