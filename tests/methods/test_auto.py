@@ -91,6 +91,17 @@ def test_lightgcn_as_meta_graphs_is_tried_first(recommendation):
     assert first.settings.lr == 0.002
 
 
+def test_users_and_items_with_features_have_learned_vectors_too_where_lightgcn_is_tried(recommendation):
+    """Features in their place made all users with the same features the same."""
+    assert set(recommendation.graph.features) & set(recommendation.task.target_types)
+    seeds = Auto(rivals=False, searches_too=False).space(recommendation, Settings()).seeds()
+    linear = [c for c in seeds if c.settings.activation == "none"]
+    assert len(linear) > 3
+    assert all(c.settings.vectors for c in linear)
+    films = Auto(rivals=False, searches_too=False).space(load_dataset("films:120"), Settings()).seeds()
+    assert not any(c.settings.vectors for c in films), "there, neither end has features"
+
+
 def test_without_a_relation_between_the_ends_there_is_no_lightgcn(recommendation):
     user, item = recommendation.task.target_types
     relations = [r for r in recommendation.graph.schema.relations if {r.source, r.target} != {user, item}]
