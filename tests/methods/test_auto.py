@@ -73,6 +73,19 @@ def test_the_first_candidates_are_all_operations_averaged_and_the_rivals_as_they
     assert {c.method.name for c in rest} >= {"given", "hgt", "diffmg"}
 
 
+def test_one_of_the_first_candidates_hears_known_labels(classification, recommendation):
+    """Where nothing but labels tells neighbours apart, no other one learns anything."""
+
+    def told(problem, settings):
+        seeds = Auto(rivals=False, searches_too=False).space(problem, settings).seeds()
+        return [c for c in seeds if c.settings.label_inputs]
+
+    (heard,) = told(classification, Settings())
+    assert heard.metagraphs == (SearchSpace.dag(classification.graph.schema, "author", 2).everything(),)
+    assert heard.settings.states == "concat"
+    assert told(recommendation, Settings()) == []
+
+
 def test_where_all_items_are_ranked_learned_vectors_begin_wide(recommendation):
     films = load_dataset("films:120")
     first = {c.method.name: c.settings for c in reversed(Auto().space(films, Settings()).seeds())}

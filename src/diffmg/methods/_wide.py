@@ -110,15 +110,19 @@ class WideSpace:
         return cls(tuple(spaces), base, free, few, tuple(routes), RANKING if ranks else PAIRING, linear)
 
     def seeds(self) -> Sequence[Candidate]:
-        """Rivals as meta graphs; promising paths, alone and together; everything, averaged, at two depths."""
+        """Rivals as meta graphs; promising paths, alone and together; everything, averaged, at two depths.
+
+        The first of the two hears known labels, where there are any to hear.
+        """
         targets = [space.target for space in self.targets[0]]
         few = len(self.targets[0][0].schema.relations) <= MOST_RELATIONS
         depths = sorted({min(2, self.depth), min(4, self.depth)}) if few else []
         every = [tuple(space.everything() for space in self.targets[k - 1]) for k in depths]
         if len(targets) == 1:
             fused = {"links": "mean", "states": "concat"}
+            told = self._with({**fused, "label_inputs": True}, *every[:1])  # neighbours may be known by nothing else
             alone = (MetaGraph.features_only(targets[0]),)
-            return [*self._with({}, *self._promising()), *self._with(fused, *every), *self._with({}, alone)]
+            return [*self._with({}, *self._promising()), *told, *self._with(fused, *every[1:]), *self._with({}, alone)]
         promising = [c for settings in ({}, self.linear) for c in self._with(settings, *self._promising())]
         return [*by_turns(self._chains(*targets), promising), *self._with({"links": "mean"}, *every)]
 
