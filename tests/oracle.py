@@ -93,12 +93,16 @@ def mapped(x: Tensor, map_: Affine) -> Tensor:
 
 
 def log_counts(world: World, node_type: str) -> Tensor:
-    """log(1 + number of neighbours), one column a relation into the type."""
+    """log(1 + number of neighbours) for each relation into the type, then log(1 + total weight) where there are any."""
     into = [r for r in world.schema.relations if r.target == node_type]
-    found = np.zeros((world.num_nodes[node_type], len(into)))
+    dense = {r: adjacency(world, r)[rows_of(world, node_type), rows_of(world, r.source)] for r in into}
+    weighted = [r for r in into if (world.graph().adjacency[r].data != 1).any()]
+    found = np.zeros((world.num_nodes[node_type], len(into) + len(weighted)))
     for column, relation in enumerate(into):
         for _, target in {tuple(pair) for pair in world.edges[relation].T.tolist()}:
             found[target, column] += 1
+    for column, relation in enumerate(weighted, len(into)):
+        found[:, column] = dense[relation].sum(axis=1)
     return torch.from_numpy(np.log(1 + found))
 
 

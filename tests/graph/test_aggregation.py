@@ -127,13 +127,23 @@ def test_another_aggregation_is_made_once_and_kept_as_long_as_the_network():
 
 @given(worlds())
 def test_counts_are_logarithms_of_numbers_of_neighbours(world):
-    """Edges given twice count once; weights do not matter."""
+    """Edges given twice count once; the weights of a relation that has some are added up beside."""
     graph = world.graph()
     for node_type in world.schema.node_types:
         if any(r.target == node_type for r in world.schema.relations):
             wanted = oracle.log_counts(world, node_type).float()
             torch.testing.assert_close(graph.log_counts(node_type), wanted)
             assert graph.log_counts(node_type) is graph.log_counts(node_type)
+
+
+def test_total_weights_are_beside_the_counts_of_relations_that_have_weights():
+    graph = small_world().graph()
+    weighted = [r for r in graph.schema.into("b") if r in small_world().weights]
+    assert graph.counted("b") == (*graph.schema.into("b"), *weighted)
+    totals = graph.log_counts("b")[:, -len(weighted) :].expm1()
+    for column, relation in enumerate(weighted):
+        wanted = torch.from_numpy(graph.adjacency[relation].toarray().sum(axis=1)).float()
+        torch.testing.assert_close(totals[:, column], wanted)
 
 
 def test_zeros_are_of_the_networks_precision():

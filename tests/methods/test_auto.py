@@ -73,6 +73,19 @@ def test_the_first_candidates_are_all_operations_averaged_and_the_rivals_as_they
     assert {c.method.name for c in rest} >= {"given", "hgt", "diffmg"}
 
 
+def test_one_of_the_first_candidates_hears_known_labels(classification, recommendation):
+    """Where nothing but labels tells neighbours apart, no other one learns anything."""
+
+    def told(problem, settings):
+        seeds = Auto(rivals=False, searches_too=False).space(problem, settings).seeds()
+        return [c for c in seeds if c.settings.label_inputs]
+
+    (heard,) = told(classification, Settings())
+    assert heard.metagraphs == (SearchSpace.dag(classification.graph.schema, "author", 2).everything(),)
+    assert heard.settings.states == "concat"
+    assert told(recommendation, Settings()) == []
+
+
 def test_where_all_items_are_ranked_learned_vectors_begin_wide(recommendation):
     films = load_dataset("films:120")
     first = {c.method.name: c.settings for c in reversed(Auto().space(films, Settings()).seeds())}
@@ -89,6 +102,17 @@ def test_lightgcn_as_meta_graphs_is_tried_first(recommendation):
     assert first.metagraphs == alternating(recommendation.graph.schema, *recommendation.task.target_types, 2)
     assert first.settings.changed(LINEAR) == first.settings != Settings(lr=0.002)
     assert first.settings.lr == 0.002
+
+
+def test_users_and_items_with_features_have_learned_vectors_too_where_lightgcn_is_tried(recommendation):
+    """Features in their place made all users with the same features the same."""
+    assert set(recommendation.graph.features) & set(recommendation.task.target_types)
+    seeds = Auto(rivals=False, searches_too=False).space(recommendation, Settings()).seeds()
+    linear = [c for c in seeds if c.settings.activation == "none"]
+    assert len(linear) > 3
+    assert all(c.settings.vectors for c in linear)
+    films = Auto(rivals=False, searches_too=False).space(load_dataset("films:120"), Settings()).seeds()
+    assert not any(c.settings.vectors for c in films), "there, neither end has features"
 
 
 def test_without_a_relation_between_the_ends_there_is_no_lightgcn(recommendation):

@@ -213,6 +213,17 @@ def test_the_best_meta_graph_is_a_finalist(classification):
     assert any(not e.has_metagraph for e in finalists)
 
 
+@pytest.mark.parametrize("better", ["a rival", "a meta graph"])
+def test_one_finalist_is_the_best_of_all(classification, better):
+    space = Auto().space(classification, Settings())
+    values = {"a rival": (0.9, 0.5), "a meta graph": (0.5, 0.9)}[better]
+    race = race_of(classification, 24, space=space, value=lambda c: values[bool(c.metagraphs)], folds=FOLDS)
+    run(race)
+    (finalist,) = [e for e in race.board.entries if e.finalist]
+    assert finalist.has_metagraph == (better == "a meta graph")
+    assert finalist.value == 0.9
+
+
 def test_folds_are_for_small_validation_parts(classification, recommendation):
     larger = load_dataset("academic:400")
     assert Field.of(larger).count == FOLDS

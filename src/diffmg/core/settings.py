@@ -29,7 +29,7 @@ class Switches(Checked):
     vectors: bool = False
     """Whether types with features also have a learned vector per node, added to the projection."""
     counts: bool = False
-    """Whether the logarithms of a node's numbers of neighbours, relation by relation, are features."""
+    """Whether the logarithms of a node's numbers of neighbours (and total weights), by relation, are features."""
     label_inputs: bool = False
     """Whether training labels are inputs too; a node never hears its own."""
     aggregate: Aggregate = "paper"

@@ -45,9 +45,10 @@ def _parts(encoder: Encoder, graph: HeteroGraph, node_type: str) -> list[Part]:
     gates = _gates(projected) if encoder.settings.tanh else torch.ones_like(projected)
     weight: Tensor = encoder.beside[name].weight  # type: ignore[assignment]
     mapped = encoder.shared.weight if encoder.settings.shared_map else None
-    several = []
-    for column, relation in enumerate(graph.schema.into(node_type)):
-        term = counts[:, column : column + 1].to(weight.dtype) * weight[column] * gates
+    several, counted = [], graph.counted(node_type)
+    for relation in graph.schema.into(node_type):
+        columns = [column for column, of in enumerate(counted) if of == relation]
+        term = counts[:, columns].to(weight.dtype) @ weight[columns] * gates
         several.append(Part(term if mapped is None else term @ mapped, relation))
     own = encoder.first_state(graph, node_type, None) - sum(part.rows for part in several)
     return [Part(own), *several]

@@ -274,12 +274,22 @@ class HeteroGraph(Pictured):
         like = next(iter(self.propagation.values())).matrix.forward
         return torch.zeros(self.num_nodes[node_type], columns, device=like.device, dtype=like.dtype)
 
+    def counted(self, node_type: str) -> tuple[Relation, ...]:
+        """The relations into a type by column of `log_counts`: each once, then those with weights once more."""
+        into = self.schema.into(node_type)
+        return *into, *(r for r in into if (self.adjacency[r].data != 1).any())
+
     def log_counts(self, node_type: str) -> Tensor:
-        """For each relation into a type, log(1 + number of neighbours) of every node, (n, relations)."""
+        """Of every node, log(1 + number of neighbours) for each relation into its type, (n, columns).
+
+        Behind these, for each of them with weights, log(1 + total weight).
+        """
         kept = _COUNTS.setdefault(self, {})
         if node_type not in kept:
-            degrees = [np.diff(self.adjacency[r].indptr) for r in self.schema.into(node_type)]
-            kept[node_type] = torch.from_numpy(np.log1p(np.stack(degrees, axis=1))).float().to(self.device)
+            into, counted = self.schema.into(node_type), self.counted(node_type)
+            numbers = [np.diff(self.adjacency[r].indptr) for r in into]
+            totals = [np.asarray(self.adjacency[r].sum(axis=1)).ravel() for r in counted[len(into) :]]
+            kept[node_type] = torch.from_numpy(np.log1p(np.stack([*numbers, *totals], axis=1))).float().to(self.device)
         return kept[node_type]
 
     def edge_index(self, relation: Relation) -> NDArray[np.int64]:

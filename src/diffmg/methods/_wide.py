@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from diffmg.core import EMPTY, MetaGraph, Operation, SearchSpace, Settings, compile_program
@@ -78,6 +78,8 @@ class WideSpace:
     """Promising meta paths into the targets, best first."""
     sizes: tuple[Mapping[str, Any], ...] = PAIRING
     """Settings of the learned vectors that a race on pairs begins from."""
+    linear: Mapping[str, Any] = field(default_factory=lambda: LINEAR)
+    """The encoder of LightGCN; where users or items have features, with learned vectors beside them."""
 
     @property
     def depth(self) -> int:
@@ -96,32 +98,39 @@ class WideSpace:
             values.pop("label_inputs", None)
         if set(graph.features) - graph.timed:
             values["vectors"] = (False, False, False, True)
+        linear = dict(LINEAR)
+        if len(types) == 2 and set(types) & set(graph.features):  # by features alone, many users or items are the same
+            values["vectors"], linear["vectors"] = (False, True), True
         if problem.task.known_labels() is None:
             values.pop("label_inputs", None)
         free = {name: options for name, options in values.items() if getattr(base, name) == getattr(Settings(), name)}
         spaces = [tuple(SearchSpace.dag(graph.schema, t, k) for t in types) for k in range(1, depth + 1)]
         routes = promising_routes(problem, min(3, depth))
         few = tuple(n for n in OPERATIONS if n <= operations)
-        return cls(tuple(spaces), base, free, few, tuple(routes), RANKING if ranks else PAIRING)
+        return cls(tuple(spaces), base, free, few, tuple(routes), RANKING if ranks else PAIRING, linear)
 
     def seeds(self) -> Sequence[Candidate]:
-        """Rivals as meta graphs; promising paths, alone and together; everything, averaged, at two depths."""
+        """Rivals as meta graphs; promising paths, alone and together; everything, averaged, at two depths.
+
+        The first of the two hears known labels, where there are any to hear.
+        """
         targets = [space.target for space in self.targets[0]]
         few = len(self.targets[0][0].schema.relations) <= MOST_RELATIONS
         depths = sorted({min(2, self.depth), min(4, self.depth)}) if few else []
         every = [tuple(space.everything() for space in self.targets[k - 1]) for k in depths]
         if len(targets) == 1:
             fused = {"links": "mean", "states": "concat"}
+            told = self._with({**fused, "label_inputs": True}, *every[:1])  # neighbours may be known by nothing else
             alone = (MetaGraph.features_only(targets[0]),)
-            return [*self._with({}, *self._promising()), *self._with(fused, *every), *self._with({}, alone)]
-        promising = [c for settings in ({}, LINEAR) for c in self._with(settings, *self._promising())]
+            return [*self._with({}, *self._promising()), *told, *self._with(fused, *every[1:]), *self._with({}, alone)]
+        promising = [c for settings in ({}, self.linear) for c in self._with(settings, *self._promising())]
         return [*by_turns(self._chains(*targets), promising), *self._with({"links": "mean"}, *every)]
 
     def _chains(self, user: str, item: str) -> list[Candidate]:
         """LightGCN's sums over the relations between the two ends, of several sizes."""
         schema = self.targets[0][0].schema
         chains = [alternating(schema, user, item, layers) for layers in (2, 1, 3) if layers <= self.depth]
-        return [c for size in self.sizes for c in self._with({**LINEAR, **size}, *filter(None, chains))]
+        return [c for size in self.sizes for c in self._with({**self.linear, **size}, *filter(None, chains))]
 
     def _with(self, settings: Mapping[str, Any], *several: MetaGraphs) -> list[Candidate]:
         """Candidates with these settings, but for those the user chose."""

@@ -55,7 +55,7 @@ class Encoder(nn.Module):
             if self.settings.vectors and node_type in graph.features and node_type not in graph.timed:
                 found[f"vectors_{number}"] = graph.num_nodes[node_type]
             if self.settings.counts and graph.schema.into(node_type):
-                found[f"counts_{number}"] = len(graph.schema.into(node_type))
+                found[f"counts_{number}"] = len(graph.counted(node_type))
         return found
 
     def rows_of_nodes(self, graph: HeteroGraph) -> dict[str, str]:

@@ -271,11 +271,15 @@ class Race(Job):
         return max(left - 1 - turns, int(any(self.board.limits)))
 
     def _finalists(self, count: int) -> list[int]:
-        """The best with a meta graph, the best of those an ensemble would take, the best; few variants of one rival."""
+        """The best with a meta graph, the best of those an ensemble would take, the best; few variants of one rival.
+
+        Where there is room for one, it is the best of all: it is half of what predicts.
+        """
         ranked, entries, most = self.board.ranked(), self.board.entries, max(2, count // 4)
         together = {pick.number for pick in own_split_ensemble(self.board, self.field)[-1]}
         wanted = [n for n in ranked if n in together][: -(-count // 2)]
-        chosen = list(dict.fromkeys([*[n for n in ranked if entries[n].has_metagraph][:1], *wanted]))[:count]
+        drawn = [n for n in ranked if entries[n].has_metagraph][:1]
+        chosen = list(dict.fromkeys([*(drawn if count > 1 else ranked[:1]), *wanted]))[:count]
         for number in ranked:
             method = entries[number].candidate.method.name
             same = sum(entries[n].candidate.method.name == method for n in chosen)

@@ -36,7 +36,14 @@ def _chosen(run: Run, found: Evidence) -> list[str]:
         return lines
     number = len(found.shares)
     who = f"ensemble of {number} candidates" if number > 1 else "ensemble of one candidate"
-    return [*lines, f"{who}: validation {run.metric} {shown(found.ensemble_score)}{_test(run)}"]
+    return [*lines, f"{who}: validation {run.metric} {shown(found.ensemble_score)}{_test(run)}", *_drawn(found)]
+
+
+def _drawn(found: Evidence) -> list[str]:
+    """How much of what predicts the picture shows, where that is not all."""
+    share = sum(s.share for s in found.shares if s.candidate == found.single)
+    votes = f"has {share:.0%} of its votes" if share > 0 else "has none of its votes"
+    return [f"  the picture is of the single model, which {votes}"] if share < 1 else []
 
 
 def _test(run: Run, *, single: bool = False) -> str:

@@ -141,13 +141,14 @@ def _tower(metagraph: MetaGraph, shares: Shares | None) -> Tower:
 
 
 def _undrawn(metagraph: MetaGraph, shares: Shares | None) -> str:
-    """A sentence on numbers of neighbours (`counts`), which are inputs and no messages, where they have a share."""
+    """A sentence on numbers of neighbours and total weights (`counts`), which are no messages, if they have a share."""
     rest = {path: share for path, share in (shares or {}).items() if share > 0 and path not in metagraph.meta_paths}
     if sum(rest.values()) < LEAST_UNDRAWN:
         return ""
     ranked = dict.fromkeys(path[0] for path in sorted(rest, key=lambda p: (-rest[p], len(p), p)) if path)
     names = "; ".join(relation_words(relation) for relation in islice(ranked, MOST_UNDRAWN))
-    return f" Not drawn: how many nodes are linked by each relation ({sum(rest.values()):.0%}), first of all {names}."
+    said = "how many nodes are linked by each relation, or the total weight of the edges"
+    return f" Not drawn: {said} ({sum(rest.values()):.0%}), first of all {names}."
 
 
 def _arrows(metagraph: MetaGraph, shares: Shares | None) -> list[Arrow]:

@@ -8,6 +8,7 @@ import torch
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from diffmg.core.errors import DiffmgError
+from diffmg.methods.baselines._growing import smallest_leaf
 from diffmg.methods.baselines.boosting import Boosting
 from fitted_checks import (
     SETTINGS,
@@ -30,7 +31,8 @@ def test_probabilities_are_those_of_scikit_learn_on_the_same_table():
     problem = groups(200)
     network = fitted(METHOD, problem)
     x, train = network.table(problem.graph), problem.task.parts["train"].numpy()
-    options = {"max_iter": 5, "max_leaf_nodes": METHOD.leaves, "early_stopping": False}
+    leaf = smallest_leaf(len(train))
+    options = {"max_iter": 5, "max_leaf_nodes": METHOD.leaves, "min_samples_leaf": leaf, "early_stopping": False}
     model = HistGradientBoostingClassifier(**options).fit(x[train], problem.task.labels[train])
     (logits,) = network(problem.graph)
     np.testing.assert_allclose(logits.softmax(dim=1), model.predict_proba(x), atol=1e-6)
@@ -96,9 +98,11 @@ def test_numbers_are_those_of_scikit_learn_on_the_same_table(loss, theirs):
     problem = numbers(groups(200), loss=loss)
     network = fitted(METHOD, problem)
     x, train = network.table(problem.graph), problem.task.parts["train"].numpy()
+    options = {"max_iter": 5, "max_leaf_nodes": METHOD.leaves, "min_samples_leaf": smallest_leaf(len(train))}
     for column, found in enumerate(network(problem.graph)[0].T):
-        options = {"max_iter": 5, "max_leaf_nodes": METHOD.leaves, "early_stopping": False, "loss": theirs}
-        model = HistGradientBoostingRegressor(**options).fit(x[train], problem.task.scaled[train, column])
+        model = HistGradientBoostingRegressor(**options, early_stopping=False, loss=theirs).fit(
+            x[train], problem.task.scaled[train, column]
+        )
         np.testing.assert_allclose(found, model.predict(x), atol=1e-5)
 
 

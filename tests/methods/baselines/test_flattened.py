@@ -22,11 +22,19 @@ def features(node_type: str) -> np.ndarray:
 
 
 def walks(path: tuple[Move, ...], node: int, chance: float = 1.0) -> list[tuple[int, float]]:
-    """Ends of all walks along a path, with the chance of each where every step is drawn evenly."""
+    """Ends of all walks along a path, with the chance of each where every step is drawn by the weights."""
     if not path:
         return [(node, chance)]
-    neighbours = np.flatnonzero(path[0].links.toarray()[node])
-    return [end for n in neighbours for end in walks(path[1:], n, chance / len(neighbours))]
+    weights = path[0].weights.toarray()[node]
+    return [end for n in np.flatnonzero(weights) for end in walks(path[1:], n, chance * weights[n] / weights.sum())]
+
+
+def total_weight(path: tuple[Move, ...], node: int) -> float:
+    """Of all walks along a path, the products of the weights, added up."""
+    if not path:
+        return 1.0
+    weights = path[0].weights.toarray()[node]
+    return sum(weights[n] * total_weight(path[1:], n) for n in np.flatnonzero(weights))
 
 
 def name(path: tuple[Move, ...]) -> str:
@@ -51,6 +59,8 @@ def test_blocks_are_what_walks_tell(target):
     for path in paths_into(GRAPH, target, 2):
         ends = [walks(path, node) for node in range(WORLD.num_nodes[target])]
         wanted[f"count of {name(path)}"] = np.log1p([[len(e)] for e in ends])
+        if any(move.weighted for move in path):
+            wanted[f"weight of {name(path)}"] = np.log1p([[total_weight(path, node)] for node in range(len(ends))])
         last = path[-1].source
         if last in WORLD.features:
             x = features(last)
@@ -62,6 +72,7 @@ def test_blocks_are_what_walks_tell(target):
     assert list(found) == list(wanted)
     for block, x in found.items():
         np.testing.assert_allclose(x, wanted[block], rtol=1e-6, atol=1e-6, err_msg=block)
+    assert any(block.startswith("weight") for block in found)
     assert any(np.isfinite(x).any() for block, x in found.items() if block.startswith("labels")) == (target == "a")
 
 

@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from diffmg.core.errors import DiffmgError
 from diffmg.methods.baselines import _growing
-from diffmg.methods.baselines._growing import Growth, grow, lightgbm
+from diffmg.methods.baselines._growing import Growth, grow, lightgbm, smallest_leaf
 from diffmg.methods.baselines._labels import TrainingLabels
 
 GROWTH = Growth(rounds=7, rate=0.2, leaves=6, penalty=0.5, asked=100)
@@ -46,6 +46,21 @@ def test_probabilities_are_those_of_scikit_learn_on_rows_never_seen(count):
     trees = grow(x, marked(np.eye(count)[y], False), "sklearn", GROWTH, 0)
     wanted = sklearn_model().fit(x, y).predict_proba(new)
     np.testing.assert_allclose(trees.scores(torch.from_numpy(new)).softmax(dim=1), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("rows", [12, 30])
+def test_trees_split_few_rows_too(library, rows):
+    if library != "sklearn":
+        pytest.importorskip(library)
+    x = table(rows)
+    y = (x[:, 1] > np.median(x[:, 1])).astype(int)
+    scores = grow(x, marked(np.eye(2)[y], False), library, GROWTH, 0).scores(torch.from_numpy(x))
+    assert (scores.argmax(dim=1).numpy() == y).mean() > 0.9
+
+
+def test_leaves_of_many_rows_are_those_of_the_libraries():
+    assert [smallest_leaf(rows) for rows in (1, 60, 190, 200, 10**6)] == [5, 6, 19, 20, 20]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -19,9 +19,12 @@ def test_relations_are_taken_both_ways_unless_the_reverse_is_there():
         dense = adjacency(plain, relation)[rows_of(world, relation.target), rows_of(world, relation.source)]
         move = found[relation.target, str(relation)]
         assert np.array_equal(move.links.toarray(), dense > 0)
+        assert np.array_equal(move.weights.toarray(), world.graph().adjacency[relation].toarray())
+        assert move.weighted == (relation in world.weights)
         assert move.source == relation.source
     back = found["a", f"{AB}, reversed"]
     assert np.array_equal(back.links.toarray(), found["b", str(AB)].links.toarray().T)
+    assert np.array_equal(back.weights.toarray(), found["b", str(AB)].weights.toarray().T)
     assert back.source == "b"
 
 

@@ -65,17 +65,20 @@ def flattened(
 ) -> dict[str, Floats]:
     """Blocks of columns by name, each (nodes of the target type, columns).
 
-    Own features; for every path of 1 to `hops` relations, the logarithm of the number of walks along it, the mean of
-    the features at its other end, and the mean of known labels there where it leads back to the target type. Means are
-    NaN where there is nothing to average.
+    Own features; for every path of 1 to `hops` relations, the logarithm of the number of walks along it (and of their
+    total weight, where edges have weights), the mean of the features at its other end, and the mean of known labels
+    there where it leads back to the target type. Means are weighted, and NaN where there is nothing to average.
     """
     compact = {t: _compact(graph, t, projected.get(t)) for t in graph.features}
     rows = graph.num_nodes[target]
     blocks = {"features": compact[target]} if target in compact else {}
     for path in paths_into(graph, target, hops):
         name, end = " <- ".join(move.name for move in path), path[-1].source
-        walks = _summed(path, np.ones((graph.num_nodes[end], 1)))
+        ones = np.ones((graph.num_nodes[end], 1))
+        walks = _summed([move.links for move in path], ones)
         blocks[f"count of {name}"] = np.log1p(walks)
+        if any(move.weighted for move in path):
+            blocks[f"weight of {name}"] = np.log1p(_summed([move.weights for move in path], ones))
         if end in compact:
             blocks[f"mean of {name}"] = np.where(walks > 0, _averaged(path, compact[end]), np.nan)
         if end == target and labels is not None:
@@ -99,13 +102,13 @@ def paths_into(graph: HeteroGraph, target: str, hops: int) -> list[tuple[Move, .
 def _averaged(path: Sequence[Move], x: Floats) -> Floats:
     """Means over neighbours, step by step; products of relations are never formed."""
     for move in reversed(path):
-        x = mean_over_neighbours(move.links) @ x
+        x = mean_over_neighbours(move.weights) @ x
     return x
 
 
-def _summed(path: Sequence[Move], x: Floats) -> Floats:
-    for move in reversed(path):
-        x = move.links @ x
+def _summed(steps: Sequence[sp.csr_matrix], x: Floats) -> Floats:
+    for step in reversed(steps):
+        x = step @ x
     return x
 
 

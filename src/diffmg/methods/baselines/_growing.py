@@ -22,6 +22,10 @@ SCOUTED = 4096
 """Most rows that scouting trees are grown on."""
 SCOUTS = 20
 """Scouting trees per class, or per number."""
+LEAVES = 5, 20
+"""Fewest rows of a leaf, where there are few rows and where there are many, as the libraries have it."""
+LEAF = 0.1
+"""Share of all rows that a leaf has at least, between the two: few rows could not be split otherwise."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def asked_for(x: Table, wanted: Wanted, most: int, seed: int) -> NDArray[np.int6
     if len(np.unique(wanted.values[rows])) < 2:  # the rows of a rare class are among the others
         rows = np.arange(len(x))
     weights = None if wanted.weights is None else wanted.weights[rows]
-    model = _sklearn_model(wanted.loss, Growth(SCOUTS, 0.3, 8, 0.0, most), seed)
+    model = _sklearn_model(wanted.loss, Growth(SCOUTS, 0.3, 8, 0.0, most), len(rows), seed)
     model.fit(_filled(x[rows]), wanted.values[rows], sample_weight=weights)
     gains = np.zeros(x.shape[1])
     for tree in chain.from_iterable(model._predictors):
@@ -108,15 +112,20 @@ def lightgbm() -> Any:
         ) from error
 
 
+def smallest_leaf(rows: int) -> int:
+    """The fewest rows of a leaf, by the number of all rows."""
+    return int(np.clip(LEAF * rows, *LEAVES))
+
+
 def _with_sklearn(x: Table, wanted: Wanted, growth: Growth, seed: int) -> Grown:
-    model = _sklearn_model(wanted.loss, growth, seed)
+    model = _sklearn_model(wanted.loss, growth, len(x), seed)
     model.fit(x, wanted.values, sample_weight=wanted.weights)
     scores = model.predict(x) if wanted.loss else model.decision_function(x)
     trees = [(n, tree_from_sklearn(one.nodes)) for several in model._predictors for n, one in enumerate(several)]
     return trees, np.ravel(model._baseline_prediction), scores.reshape(len(x), -1)
 
 
-def _sklearn_model(loss: str, growth: Growth, seed: int) -> Any:
+def _sklearn_model(loss: str, growth: Growth, rows: int, seed: int) -> Any:
     """A regressor with this loss, or a classifier where there is none."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -124,6 +133,7 @@ def _sklearn_model(loss: str, growth: Growth, seed: int) -> Any:
         "max_iter": growth.rounds,
         "learning_rate": growth.rate,
         "max_leaf_nodes": growth.leaves,
+        "min_samples_leaf": smallest_leaf(rows),
         "l2_regularization": growth.penalty,
         "early_stopping": False,
         "random_state": seed % 2**32,
@@ -139,6 +149,7 @@ def _with_lightgbm(x: Table, wanted: Wanted, growth: Growth, seed: int) -> Grown
         "n_estimators": growth.rounds,
         "learning_rate": growth.rate,
         "num_leaves": growth.leaves,
+        "min_child_samples": smallest_leaf(len(x)),
         "reg_lambda": growth.penalty,
         "random_state": seed % 2**31,
         "deterministic": True,

@@ -18,6 +18,13 @@ class Move:
     source: str
     links: sp.csr_matrix
     """Ones, without the weights of edges."""
+    weights: sp.csr_matrix
+    """The weights of edges; ones too where they have none."""
+
+    @property
+    def weighted(self) -> bool:
+        """Whether any edge has a weight other than 1."""
+        return bool((self.weights.data != 1).any())
 
 
 def moves_into(graph: HeteroGraph) -> Mapping[str, tuple[Move, ...]]:
@@ -29,9 +36,12 @@ def moves_into(graph: HeteroGraph) -> Mapping[str, tuple[Move, ...]]:
     reverses = reverses_of(graph)
     for relation in graph.schema.relations:
         links = pattern(graph, relation).astype(np.float64)
-        found[relation.target].append(Move(str(relation), relation.source, links))
+        weights = sp.csr_matrix(graph.adjacency[relation], copy=True)
+        weights.eliminate_zeros()
+        found[relation.target].append(Move(str(relation), relation.source, links, weights))
         if relation not in reverses and not graph.timed:
-            found[relation.source].append(Move(f"{relation}, reversed", relation.target, sp.csr_matrix(links.T)))
+            back = sp.csr_matrix(links.T), sp.csr_matrix(weights.T)
+            found[relation.source].append(Move(f"{relation}, reversed", relation.target, *back))
     return {t: tuple(moves) for t, moves in found.items()}
 
 

@@ -27,9 +27,10 @@ class Boosting(FittedOnLabels):
     For every path of up to `hops` relations the table has the logarithm of the number of walks, the mean of the
     features at the other end and, where the path leads back to the labelled type, the mean of training labels there. A
     training node is told labels of other folds only. (Leaving out just its own would let trees read it off: of two
-    nodes with the same neighbours, the one with the smaller mean has the larger label.) Features of more than `columns`
-    columns are compressed by a truncated SVD. Weights of edges are not used. Numbers are learned with the task's loss;
-    scikit-learn's trees take the squared error in place of Huber's.
+    nodes with the same neighbours, the one with the smaller mean has the larger label.) Where edges have weights, means
+    go by them, and the logarithm of the total weight is a column too. Features of more than `columns` columns are
+    compressed by a truncated SVD. Numbers are learned with the task's loss; scikit-learn's trees take the squared error
+    in place of Huber's.
     """
 
     hops: Count = 2
