@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from diffmg.core.run import Evidence, Share
-from diffmg.viz.evidence import words_of
+from diffmg.viz.evidence import nothing, words_of
 from reports import run_of
 
 
@@ -24,3 +26,10 @@ def test_how_much_of_the_ensemble_the_picture_shows(shares: dict[int, float], to
     (place,) = [number for number, line in enumerate(words) if line.startswith("ensemble of")]
     assert [line for line in words if "picture" in line] == ([told] if told else [])
     assert not told or words[place + 1] == told
+
+
+def test_a_rare_class_may_be_told_although_none_is_predicted() -> None:
+    run = run_of("classification")
+    trained = tuple(replace(t, test={**t.test, "roc_auc": 0.82}) for t in run.trained)
+    assert nothing(run) == "the data may hold nothing that tells the answer"
+    assert "unless the roc_auc of 0.8200 is far above 0.5" in nothing(replace(run, trained=trained))

@@ -66,8 +66,16 @@ def _doubts(run: Run, found: Evidence) -> list[str]:
         lines.append(f"twice the budget: the last doubling brought {shown(found.gain_of_doubling)} on validation")
     if found.above_chance is False and found.chance is not None:
         who = f"{found.blind} has" if found.blind else "the same answers dealt out at random have"
-        lines.append(
-            f"no better than chance: {who} a test {run.metric} of {shown(found.chance)}; "
-            "the data may hold nothing that tells the answer"
-        )
+        lines.append(f"no better than chance: {who} a test {run.metric} of {shown(found.chance)}; {nothing(run)}")
     return lines
+
+
+def nothing(run: Run) -> str:
+    """What it may mean that a score is no better than chance; of two classes, their order may be known all the same."""
+    words, area = "the data may hold nothing that tells the answer", run.scores("test").get("roc_auc")
+    if area is None or run.metric == "roc_auc":
+        return words
+    return (
+        f"{words}, unless the roc_auc of {shown(area)} is far above 0.5: then a class is too rare to be predicted, and "
+        "`metric` or `class_weight` in [task] help"
+    )

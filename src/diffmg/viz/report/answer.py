@@ -6,6 +6,7 @@ from diffmg.core import Run
 from diffmg.core.details import Beside
 from diffmg.core.perfect import perfect_scores
 from diffmg.core.run import shown
+from diffmg.viz.evidence import nothing
 from diffmg.viz.report.html import Section, folded, paragraph, strong, table, text
 from diffmg.viz.report.rows import Row, dot_rows
 from diffmg.viz.report.words import (
@@ -89,7 +90,7 @@ def _chance_warning(run: Run) -> list[str]:
     found = run.certainty
     if found is None or found.above_chance is not False:
         return []
-    return ["No better than chance: the data may hold nothing that tells the answer."]
+    return [f"No better than chance: {nothing(run)}."]
 
 
 def _dots(run: Run, score: float | None) -> str:
