@@ -103,6 +103,21 @@ def test_a_moment_in_the_past_does_not_see_what_came_later(fitted, grown):
     assert all(close(one[i], other[i]) for i in one)
 
 
+def test_rows_of_newer_data_that_refer_to_nobody_can_be_left_out(fitted, grown):
+    with sqlite3.connect(grown) as connection:
+        connection.execute("UPDATE orders SET customer_id = 999 WHERE order_id = 1000")
+    connection.close()
+    args = ["predict", str(fitted), "--data", str(grown), "--at", day(60)]
+    with pytest.raises(DiffmgError, match=r"such as \[999\]; mend them, or leave them out with on_unknown = 'drop'"):
+        Model.load(fitted).on_newer(str(grown), at=day(60))
+    done = CliRunner().invoke(app, [*args, "--on-unknown", "drop"])
+    assert done.exit_code == 0, done.output
+    assert "1 rows with unknown customers ids left out, such as [999]" in " ".join(done.stderr.split())
+    assert len(table(done.stdout)) == 32
+    other = CliRunner().invoke(app, ["predict", str(fitted), "--on-unknown", "drop"])
+    assert "--on-unknown is for newer data" in str(other.exception)
+
+
 def test_where_the_history_of_a_moment_ends_is_said(fitted, grown):
     args = ["predict", str(fitted), "--data", str(grown), "--at", "2035-01-01"]
     done = CliRunner().invoke(app, args)

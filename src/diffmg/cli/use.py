@@ -32,6 +32,8 @@ Data = Annotated[str | None, common.option("--data", help="Where the data are no
 
 AT = "With a task of predictions: predict every entity at this moment, from what is dated before it."
 At = Annotated[str | None, common.option("--at", metavar="TIME", help=AT)]
+NEWER = "Of newer data, rows that refer to nothing that is there: error or drop."
+NewerUnknown = Annotated[str | None, common.option("--on-unknown", help=NEWER, show_default="as it was fitted")]
 
 
 def score(run: common.RunPath, data: Data = None, data_root: common.DataRoot = None) -> output.Value:
@@ -53,6 +55,7 @@ def predict(
     node: Ids = None,
     at: At = None,
     data: Data = None,
+    on_unknown: NewerUnknown = None,
     data_root: common.DataRoot = None,
     safe_cells: SafeCells = False,
 ) -> output.Value:
@@ -61,12 +64,15 @@ def predict(
 
     check_out(out, safe_cells)
     if at is None and (data is None or Model.load(run).recipe.description is None):
+        if on_unknown is not None:
+            raise DiffmgError(f"--on-unknown is for newer data of a task with moments, but got {on_unknown!r} without")
         model, wanted = load(run, data, data_root, verb="predict"), None
     else:
-        from diffmg.runs.newer import history_notes
+        from diffmg.runs.newer import newer_notes
 
-        model, wanted = load(run, None, data_root, verb="predict").on_newer(data, at=at)
-        for note in history_notes(model.problem):
+        fitted = load(run, None, data_root, verb="predict")
+        model, wanted = fitted.on_newer(data, at=at, on_unknown=on_unknown)
+        for note in newer_notes(model.problem):
             say(note, common.errors)
     ids = wanted if node is None else as_ids(at_moment(node, model, wanted), model)
     return write(out, model.stream(ids), safe_cells)

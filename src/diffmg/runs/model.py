@@ -125,17 +125,20 @@ class Model(Pictured):
         problem = data if isinstance(data, Problem) else self._open(data)
         return Model(self.recipe, self.weights, self.ids, self._aligned(problem), self._root)
 
-    def on_newer(self, data: str | None = None, *, at: str | None = None) -> tuple[Model, NDArray[Any] | None]:
+    def on_newer(
+        self, data: str | None = None, *, at: str | None = None, on_unknown: str | None = None
+    ) -> tuple[Model, NDArray[Any] | None]:
         """The model of a timed task on newer data, with rows and entities that were not there when it was fitted.
 
-        `at`: a moment to predict every entity at; the ids of these predictions are returned too. What is predicted of
+        `at`: a moment to predict every entity at; the ids of these predictions are returned too. `on_unknown`: "error"
+        or "drop" for rows that refer to no entity, as it was fitted by default. What is predicted of
         rows whose history is unchanged is unchanged.
         """
         from diffmg.runs.newer import moved_weights, newer_problem
 
         if data is not None:
             named_by_user(data)
-        problem, wanted = newer_problem(self.recipe, data, at)
+        problem, wanted = newer_problem(self.recipe, data, at, on_unknown)
         recipe = self.recipe
         network = recipe.method.make().network(problem, recipe.settings, recipe.seed, recipe.metagraphs)
         weights = moved_weights(self.weights, network, self.ids, problem)

@@ -31,9 +31,13 @@ if TYPE_CHECKING:
 
 HISTORY = "history before"
 """How the note begins that says where the history of predictions at a moment ends."""
+UNKNOWN = "rows with unknown "
+"""What notes on rows that refer to no node have in common."""
 
 
-def newer_problem(recipe: Recipe, data: str | None, at: str | None) -> tuple[Problem, NDArray[np.str_] | None]:
+def newer_problem(
+    recipe: Recipe, data: str | None, at: str | None, on_unknown: str | None = None
+) -> tuple[Problem, NDArray[np.str_] | None]:
     """The problem on newer data, with a prediction of every entity at a moment; and the ids of those predictions."""
     if recipe.description is None:
         raise DiffmgError(
@@ -43,6 +47,8 @@ def newer_problem(recipe: Recipe, data: str | None, at: str | None) -> tuple[Pro
     description = description_from_dict(recipe.description)
     if data is not None:
         description = replace(description, database=data if "://" in data else str(Path(data).resolve()))
+    if on_unknown is not None:
+        description = replace(description, on_unknown=on_unknown)  # type: ignore[arg-type]  # checked by the description
     check_same_schema(description, recipe.encoders)
     tables, wanted, notes = read_tables(description, Path()), None, list[str]()
     if at is not None:
@@ -54,9 +60,9 @@ def newer_problem(recipe: Recipe, data: str | None, at: str | None) -> tuple[Pro
     return replace(problem, graph=replace(problem.graph, notes=(*problem.graph.notes, *notes))), wanted
 
 
-def history_notes(problem: Problem) -> list[str]:
-    """Where the history ends that predictions at a moment are made from."""
-    return [note for note in problem.graph.notes if note.startswith(HISTORY)]
+def newer_notes(problem: Problem) -> list[str]:
+    """Where the history ends that predictions at a moment are made from, and rows left out for their unknown ids."""
+    return [note for note in problem.graph.notes if note.startswith(HISTORY) or UNKNOWN in note]
 
 
 def _history_note(description: Description, tables: Mapping[str, pa.Table], at: str) -> str:
