@@ -52,7 +52,7 @@ def newer_problem(
     check_same_schema(description, recipe.encoders)
     tables, wanted, notes = read_tables(description, Path()), None, list[str]()
     if at is not None:
-        notes.append(_history_note(description, tables, at))
+        notes += _history_notes(description, tables, at)
         tables, wanted = _with_predictions(description, tables, at)
     problem = with_relations(
         problem_from_tables(description, tables, recipe.encoders), list(recipe.data.facts["edges"])
@@ -65,10 +65,12 @@ def newer_notes(problem: Problem) -> list[str]:
     return [note for note in problem.graph.notes if note.startswith(HISTORY) or UNKNOWN in note]
 
 
-def _history_note(description: Description, tables: Mapping[str, pa.Table], at: str) -> str:
-    """The day of the last row before a moment; an error if there is none."""
+def _history_notes(description: Description, tables: Mapping[str, pa.Table], at: str) -> list[str]:
+    """The day of the last row before a moment; an error if there is none, nothing where all other rows are static."""
     asked, own = moment(at, "a moment"), description.moments and description.nodes[description.moments.target].table
     dated = [(str(n.table), n.time) for n in description.nodes.values() if n.time and n.table != own]
+    if not dated:
+        return []
     times = np.concatenate([row_times(tables[name].column(time), f"{name}.{time}") for name, time in dated])
     before = times[(times < asked) & (times != NEVER)]
     if not len(before):
@@ -76,7 +78,7 @@ def _history_note(description: Description, tables: Mapping[str, pa.Table], at: 
         raise DiffmgError(
             f"rows must be dated before the moment of a prediction, but got {at!r}, and the first: {first}"
         )
-    return f"{HISTORY} {at} ends {day(before.max())}"
+    return [f"{HISTORY} {at} ends {day(before.max())}"]
 
 
 def check_same_schema(description: Description, encoders: Encoders) -> None:
