@@ -15,6 +15,7 @@ from diffmg.datasets import load_dataset
 from diffmg.runs import sources
 from diffmg.runs.sources import make_plan
 from diffmg.tasks.problem import Problem
+from diffmg.viz.words import path_types
 from run_files import diffmg as call
 from run_files import read
 
@@ -48,6 +49,8 @@ def test_a_demo_compares_the_search_with_its_rivals(name: str, targets: list[str
     for what, score in (("the meta graph found", run.single.test[run.metric]), ("ensemble", run.mean("test"))):
         (row,) = (line for line in answer.out.splitlines() if f"│ {what}" in line)
         assert f"{score:.3f}" in row
+    best = max((p for p in run.importances if p.path), key=lambda p: p.drop)
+    assert path_types(best.path, best.target) in answer.out
     assert "run folder: runs/demo (open report.html there)" in answer.out
     assert Path("runs/demo/report.html").is_file()
 

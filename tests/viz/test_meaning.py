@@ -105,7 +105,7 @@ def test_numbers_of_neighbours_are_told_of_though_they_are_not_drawn() -> None:
     metagraph = MetaGraph("a", ((drawn,),))
     known = [PathImportance("a", (drawn,), 0.1, 0.0), PathImportance("a", (counted,), 0.3, 0.0)]
     (tower,) = meaning_of([metagraph], known).towers
-    assert " Not drawn: how many nodes are linked by each relation, or the total weight" in tower.sentence
+    assert " Not drawn: how many nodes, and with what weight, each relation links" in tower.sentence
     assert tower.sentence.endswith(" (75%), first of all owns.")
     (plain,) = meaning_of([metagraph], known[:1]).towers
     assert "Not drawn" not in plain.sentence

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from diffmg.tasks.problem import Problem
 
 RANDOM_DRAWS = 10
+SHOWN = 3
+"""Paths of the meta graph that the table names."""
 BUDGET = "25s"
 OVERWRITE = "Replace the run in this folder; else the next free name is taken."
 
@@ -84,8 +86,13 @@ def _table(run: Run, randoms: list[Run], features: Run) -> Table:
 
 
 def _paths(run: Run) -> str:
-    paths = [(*(r.source for r in path), m.target) for m in run.metagraphs for path in m.longest_paths()]
-    return "\n".join(dict.fromkeys(map(" → ".join, paths)))
+    """The paths without which the validation score drops most; the longest ones where that was not measured."""
+    from diffmg.viz.words import path_types
+
+    ranked = sorted((p for p in run.importances if p.path), key=lambda p: -p.drop)[:SHOWN]
+    paths = [(p.path, p.target) for p in ranked]
+    paths = paths or [(path, m.target) for m in run.metagraphs for path in m.longest_paths()]
+    return "\n".join(dict.fromkeys(path_types(path, target) for path, target in paths))
 
 
 def _free(path: Path) -> Path:

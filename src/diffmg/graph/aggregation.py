@@ -73,6 +73,11 @@ def _power(degrees: NDArray[np.float64], exponent: float) -> NDArray[np.float64]
     return np.power(degrees, exponent, out=np.zeros_like(degrees), where=degrees > 0)
 
 
+def has_weights(matrix: sp.csr_matrix) -> bool:
+    """Whether any edge has a weight other than 1."""
+    return bool((matrix.data != 1).any())
+
+
 def equal(a: sp.csr_matrix, b: sp.csr_matrix) -> bool:
     """Whether two matrices hold the same edges and weights, ignoring edges of weight zero and rounding errors."""
     a, b = a.copy(), b.copy()

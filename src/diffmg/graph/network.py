@@ -17,7 +17,7 @@ from diffmg.core import DiffmgError, Engine, Registry, Relation, Schema
 from diffmg.core.pictured import Pictured
 from diffmg.core.settings import Aggregate
 from diffmg.core.text import shortened
-from diffmg.graph.aggregation import Propagation, equal, propagation_of
+from diffmg.graph.aggregation import Propagation, equal, has_weights, propagation_of
 from diffmg.graph.checks import (
     checked_counts,
     checked_edges,
@@ -277,7 +277,7 @@ class HeteroGraph(Pictured):
     def counted(self, node_type: str) -> tuple[Relation, ...]:
         """The relations into a type by column of `log_counts`: each once, then those with weights once more."""
         into = self.schema.into(node_type)
-        return *into, *(r for r in into if (self.adjacency[r].data != 1).any())
+        return *into, *(r for r in into if has_weights(self.adjacency[r]))
 
     def log_counts(self, node_type: str) -> Tensor:
         """Of every node, log(1 + number of neighbours) for each relation into its type, (n, columns).

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import torch
 
 from diffmg.core import DiffmgError
+from diffmg.graph.aggregation import has_weights
 from diffmg.graph.network import CONVERTERS, HeteroGraph
 from diffmg.graph.sparse import FixedMatrix
 
@@ -59,7 +60,7 @@ def to_pyg(graph: HeteroGraph) -> HeteroData:
             data[node_type].x = x.forward.cpu() if isinstance(x, FixedMatrix) else x.cpu()
     for relation, matrix in graph.adjacency.items():
         data[relation.triple].edge_index = torch.from_numpy(graph.edge_index(relation))
-        if (matrix.data != 1).any():
+        if has_weights(matrix):
             data[relation.triple].edge_weight = torch.from_numpy(matrix.data)
     return data
 

@@ -131,8 +131,8 @@ class Model(Pictured):
         """The model of a timed task on newer data, with rows and entities that were not there when it was fitted.
 
         `at`: a moment to predict every entity at; the ids of these predictions are returned too. `on_unknown`: "error"
-        or "drop" for rows that refer to no entity, as it was fitted by default. What is predicted of
-        rows whose history is unchanged is unchanged.
+        or "drop" for rows that refer to no entity, as it was fitted by default. What is predicted of rows whose history
+        is unchanged is unchanged.
         """
         from diffmg.runs.newer import moved_weights, newer_problem
 

@@ -76,7 +76,8 @@ def _history_notes(description: Description, tables: Mapping[str, pa.Table], at:
     if not len(before):
         first = day(times[times != NEVER].min()) if (times != NEVER).any() else "none has a date"
         raise DiffmgError(
-            f"rows must be dated before the moment of a prediction, but got {at!r}, and the first: {first}"
+            f"rows must be dated before the moment of a prediction, but got {at!r}, and the first: {first}; "
+            "give a later moment"
         )
     return [f"{HISTORY} {at} ends {day(before.max())}"]
 

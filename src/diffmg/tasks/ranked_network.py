@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from diffmg.core import PARTS, DiffmgError, Part, Relation
-from diffmg.graph.aggregation import propagation_of
+from diffmg.graph.aggregation import has_weights, propagation_of
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.holding_out import at_random, back_to_training
 from diffmg.tasks.item_ranking import ItemRanking
@@ -62,16 +62,12 @@ def _with_edges(graph: HeteroGraph, relation: Relation, pairs: Ints) -> HeteroGr
     old = graph.adjacency[relation]
     new = sp.csr_matrix(marks(pairs, (old.shape[1], old.shape[0])).T, dtype=np.float64)
     there = old.astype(bool).astype(np.float64)
-    kept = sp.csr_matrix(new.multiply(old) + (new - new.multiply(there)) if _weighted(old) else new)
+    kept = sp.csr_matrix(new.multiply(old) + (new - new.multiply(there)) if has_weights(old) else new)
     kept.eliminate_zeros()
     changed = {relation: kept}
     for other in _reverses(graph, relation):
         changed[other] = sp.csr_matrix(kept.T)
     return _replaced(graph, changed)
-
-
-def _weighted(matrix: sp.csr_matrix) -> bool:
-    return bool((matrix.data != 1).any())
 
 
 def _reverses(graph: HeteroGraph, relation: Relation) -> Sequence[Relation]:

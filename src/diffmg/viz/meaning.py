@@ -147,8 +147,8 @@ def _undrawn(metagraph: MetaGraph, shares: Shares | None) -> str:
         return ""
     ranked = dict.fromkeys(path[0] for path in sorted(rest, key=lambda p: (-rest[p], len(p), p)) if path)
     names = "; ".join(relation_words(relation) for relation in islice(ranked, MOST_UNDRAWN))
-    said = "how many nodes are linked by each relation, or the total weight of the edges"
-    return f" Not drawn: {said} ({sum(rest.values()):.0%}), first of all {names}."
+    said = f"how many nodes, and with what weight, each relation links ({sum(rest.values()):.0%})"
+    return f" Not drawn: {said}, first of all {names}."
 
 
 def _arrows(metagraph: MetaGraph, shares: Shares | None) -> list[Arrow]:

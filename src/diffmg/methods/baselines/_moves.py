@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from diffmg.graph.aggregation import has_weights
 from diffmg.graph.network import HeteroGraph
 from diffmg.methods.baselines._paths import pattern, reverses_of
 
@@ -24,7 +25,7 @@ class Move:
     @property
     def weighted(self) -> bool:
         """Whether any edge has a weight other than 1."""
-        return bool((self.weights.data != 1).any())
+        return has_weights(self.weights)
 
 
 def moves_into(graph: HeteroGraph) -> Mapping[str, tuple[Move, ...]]:
