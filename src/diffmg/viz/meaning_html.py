@@ -19,14 +19,15 @@ STYLE = """
 .diffmg-meaning { container-type: inline-size; contain-intrinsic-inline-size: 640px; overflow-wrap: anywhere; }
 .diffmg-narrow { display: none; } .diffmg-picture { overflow-x: auto; direction: rtl; }
 .diffmg-picture svg { display: block; max-width: none; height: auto; direction: ltr; margin-right: auto; }
+.diffmg-picture.diffmg-narrow { direction: ltr; }
 @container (max-width: 540px) { .diffmg-wide { display: none; } .diffmg-narrow { display: block; } }
 @media print {
 .diffmg-picture { break-inside: avoid; } .diffmg-picture svg { max-width: 100%; max-height: 23cm; }
 .diffmg-broad { display: none; } .diffmg-broad + .diffmg-narrow { display: block; }
 }
 """
-"""The tree stands in where the page, or the column of it, is narrow. What is too wide is first seen from its right end,
-where the target is.
+"""The tree stands in where the page, or the column of it, is narrow. What is too wide is first seen from the end
+where the target is: a picture from the right, a tree from the left.
 """
 
 
