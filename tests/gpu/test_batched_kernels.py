@@ -13,10 +13,12 @@ from diffmg.core.engine import Engine
 from diffmg.core.metagraph import EMPTY, IDENTITY, MetaGraph
 from diffmg.core.settings import Settings
 from diffmg.datasets import load_dataset
+from diffmg.engine import batched_sharing
 from diffmg.methods.search.random import RandomMetaGraph
 from diffmg.tasks.problem import Problem
 from diffmg.training import Training
 from diffmg.training.batched import BatchedTrainer, Trained, Trial, train_batched
+from diffmg.training.batched_loading import programs_of
 from resuming import run
 from small_networks import AC, BA, small_classification, small_recommendation, small_unbalanced
 
@@ -101,6 +103,15 @@ def test_several_operations_on_a_link(device, links):
         MetaGraph("c", ((AC,), (AC, IDENTITY), (IDENTITY,))),
     )
     trials = [Trial(several, settings, 1), Trial(several[::-1], replace(settings, tanh=True), 2)]
+    assert_same(problem, trials, train_batched(problem, trials))
+
+
+def test_products_that_are_shared(problem, monkeypatch):
+    trials = [Trial(drawn(problem, 4, n), BASE, n) for n in range(6)]
+    monkeypatch.setattr(batched_sharing, "HEAVY", 2**31)
+    apart = sum(len(p.messages) for t in trials for p in programs_of(t, 4, problem.graph))
+    monkeypatch.setattr(batched_sharing, "HEAVY", 0)
+    assert sum(len(p.messages) for t in trials for p in programs_of(t, 4, problem.graph)) < apart
     assert_same(problem, trials, train_batched(problem, trials))
 
 

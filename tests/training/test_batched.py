@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,8 +17,9 @@ from diffmg.datasets.shop import Shop
 from diffmg.methods.search.random import RandomMetaGraph
 from diffmg.tasks import NodeClassification
 from diffmg.tasks.problem import Problem
-from diffmg.training import Training
+from diffmg.training import Training, batched
 from diffmg.training.batched import BatchedTrainer, Trained, Trial, batchable, train_batched
+from diffmg.training.batched_epochs import BatchedEpochs
 from resuming import run
 from small_networks import AC, BA, small_classification, small_recommendation
 
@@ -82,6 +84,25 @@ def test_every_switch_in_one_batch(problem):
     ]
     assert all(batchable(problem, trial.settings) for trial in trials)
     assert_same(train_batched(problem, trials, 4), one_by_one(problem, trials))
+
+
+def test_a_trial_begins_when_it_is_ready_and_does_not_wait_for_others(problem, monkeypatch):
+    begun, prepare, run_epochs = threading.Event(), BatchedEpochs.prepare, BatchedEpochs.run
+
+    def prepare_late(self, on_host, trial):
+        assert trial.seed == 0 or begun.wait(60)
+        return prepare(self, on_host, trial)
+
+    def run_and_tell(self):
+        rows = run_epochs(self)
+        begun.set()
+        return rows
+
+    monkeypatch.setattr(batched, "WORKERS", 1)
+    monkeypatch.setattr(BatchedEpochs, "prepare", prepare_late)
+    monkeypatch.setattr(BatchedEpochs, "run", run_and_tell)
+    trials = [Trial(metagraphs_of(problem, 3, n), BASE, n) for n in range(4)]
+    assert_same(train_batched(problem, trials, 3), one_by_one(problem, trials))
 
 
 @pytest.mark.parametrize("links", ["sum", "mean"])

@@ -7,19 +7,20 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffmg.core import compile_program
+from diffmg.core import EMPTY, IDENTITY, MetaGraph, compile_program
 from diffmg.core.program import Cell
 from diffmg.engine.batched_programs import cell_program, encoded
 from diffmg.nn.propagation import evaluate
-from small_networks import METAGRAPHS, small_world
+from small_networks import BA, METAGRAPHS, small_world
 from worlds import metagraphs
 
 GRAPH = small_world().graph()
+RELATIONS = list(GRAPH.schema.relations)
 
 
-def computed(metagraph, inputs, depth, mean):
+def computed(metagraph, inputs, depth, mean, heavy):
     """The target, from computed cells alone."""
-    program = cell_program(metagraph, depth, mean=mean)
+    program = cell_program(metagraph, depth, mean=mean, heavy=heavy)
     states = {Cell(0, t): x for t, x in inputs.items()}
     for cell in sorted(c for c in program.computed if c.state > 0):
         total = sum(f * states[Cell(j, cell.node_type)] for j, f in program.passed[cell].items())
@@ -34,7 +35,7 @@ def computed(metagraph, inputs, depth, mean):
     return states[Cell(depth, metagraph.target)]
 
 
-def check(metagraph, spare, mean):
+def check(metagraph, spare, mean, heavy=frozenset()):
     program = compile_program(metagraph)
     if not program.steps:
         return
@@ -42,18 +43,45 @@ def check(metagraph, spare, mean):
     inputs = {t: torch.randn(n, 3, generator=draw) for t, n in GRAPH.num_nodes.items()}
     shares = [1 / len(o) if mean else 1.0 for _, o in metagraph.items() for _ in o]
     (*_, wanted) = evaluate(program, GRAPH, {t: inputs[t] for t in program.inputs}, torch.tensor(shares))
-    assert torch.allclose(computed(metagraph, inputs, metagraph.depth + spare, mean), wanted, atol=1e-4, rtol=1e-4)
+    assert torch.allclose(
+        computed(metagraph, inputs, metagraph.depth + spare, mean, heavy), wanted, atol=1e-4, rtol=1e-4
+    )
 
 
-@given(metagraphs(GRAPH.schema), st.integers(0, 2), st.booleans())
-def test_the_same_target(metagraph, spare, mean):
-    check(metagraph, spare, mean)
+@given(metagraphs(GRAPH.schema), st.integers(0, 2), st.booleans(), st.frozensets(st.sampled_from(RELATIONS)))
+def test_the_same_target(metagraph, spare, mean, heavy):
+    check(metagraph, spare, mean, heavy)
+
+
+@given(metagraphs(GRAPH.schema), st.integers(0, 2))
+def test_sharing_never_adds_a_product(metagraph, spare):
+    some, all_heavy = (
+        cell_program(metagraph, metagraph.depth + spare, mean=False, heavy=heavy)
+        for heavy in (frozenset(), frozenset(RELATIONS))
+    )
+    assert len(all_heavy.messages) <= len(some.messages)
+    assert {(m.relation, m.source) for m in all_heavy.messages} == {(m.relation, m.source) for m in some.messages}
+
+
+def test_a_product_that_a_cell_is_serves_other_cells():
+    metagraph = MetaGraph("a", ((IDENTITY,), (BA,), (EMPTY,), (BA,), (EMPTY,), (IDENTITY,)))
+    program = cell_program(metagraph, 3, mean=False)
+    assert [(m.relation, m.into) for m in program.messages] == [(BA, 2)]
+    assert program.passed[Cell(3, "a")] == {2: 2.0}
+
+
+def test_a_product_along_a_heavy_relation_has_a_cell_of_its_own():
+    metagraph = MetaGraph("a", ((IDENTITY,), (BA,), (IDENTITY,), (BA,), (EMPTY,), (IDENTITY,)))
+    assert len(cell_program(metagraph, 3, mean=False).messages) == 2
+    program = cell_program(metagraph, 3, mean=False, heavy=frozenset({BA}))
+    assert [(m.relation, m.source, m.into) for m in program.messages] == [(BA, 0, 1)]
+    assert program.passed[Cell(2, "a")] == {0: 1.0, 1: 1.0}
 
 
 @pytest.mark.parametrize("name", list(METAGRAPHS))
 def test_the_same_target_of_special_meta_graphs(name):
     for metagraph in METAGRAPHS[name]:
-        check(metagraph, 1, False)
+        check(metagraph, 1, False, frozenset(RELATIONS))
 
 
 def computed_by_parts(metagraph, inputs, depth):
@@ -91,7 +119,7 @@ def test_the_parts_that_kernels_read_give_the_same_target(metagraph, spare):
     draw = torch.Generator().manual_seed(0)
     inputs = {t: torch.randn(n, 3, generator=draw) for t, n in GRAPH.num_nodes.items()}
     depth = metagraph.depth + spare
-    wanted = computed(metagraph, inputs, depth, mean=False)
+    wanted = computed(metagraph, inputs, depth, mean=False, heavy=frozenset())
     assert torch.allclose(computed_by_parts(metagraph, inputs, depth), wanted, atol=1e-5, rtol=1e-5)
 
 
@@ -118,5 +146,4 @@ def test_parts_backward_turn_those_forward_around(metagraph):
 def test_no_more_messages_than_operations(metagraph):
     program = cell_program(metagraph, metagraph.depth, mean=False)
     assert len(program.messages) <= len(metagraph.choices)
-    products = compile_program(metagraph).products
-    assert products <= len(program.messages) or not products
+    assert bool(program.messages) == bool(compile_program(metagraph).products)

@@ -17,9 +17,9 @@ from diffmg.engine.layout import KernelTables
 
 ROWS, THREADS = 16, 1024
 """Rows of a block of the readout, threads of a block of draws."""
-MAPPED, MAPPED_BACK, SPAN = 64, 32, 1024
+MAPPED, MAPPED_BACK, SPAN = 64, 32, 512
 """Rows that pass the shared map at once, forward and backward, and rows whose gradients one block sums."""
-CELLS = (4, 1)
+CELLS = (8, 2)
 """Rows of a block of cells, warps."""
 CHUNK_BLOCK = 16
 """Neighbours read at once within a chunk of a long row."""

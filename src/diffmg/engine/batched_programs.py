@@ -19,6 +19,7 @@ from torch import Tensor
 
 from diffmg.core import MetaGraph, Relation, compile_program
 from diffmg.core.program import Cell, Product, Step, Term
+from diffmg.engine.batched_sharing import share_products
 
 Parts = dict[int, float]
 """Factors of the computed states that a cell is made of."""
@@ -127,8 +128,13 @@ class CellProgram:
 
 
 @lru_cache(maxsize=4096)
-def cell_program(metagraph: MetaGraph, depth: int, *, mean: bool) -> CellProgram:
-    """The program of a meta graph; `mean` averages the operations of a link."""
+def cell_program(
+    metagraph: MetaGraph, depth: int, *, mean: bool, heavy: frozenset[Relation] = frozenset()
+) -> CellProgram:
+    """The program of a meta graph; `mean` averages the operations of a link.
+
+    Products along `heavy` relations that are needed more than once may have cells of their own.
+    """
     program, made = compile_program(metagraph), CellProgram(depth)
     weights = [1 / len(o) if mean else 1.0 for _, o in metagraph.items() for _ in o]
     needed = {
@@ -140,6 +146,7 @@ def cell_program(metagraph: MetaGraph, depth: int, *, mean: bool) -> CellProgram
     }
     for step in program.steps:
         made.add(step, weights, needed, step.cell == program.target)
+    share_products(made, heavy)
     return made
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import prod
 
 import torch
 from torch import Tensor
@@ -12,6 +13,8 @@ from diffmg.engine.batched_programs import sizes as program_sizes
 
 DRAWS = 4
 """Numbers that describe one draw of a dropout mask."""
+ALIGNED = 16
+"""Bytes at whose multiples values begin in a buffer."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,12 @@ class Shape:
 
 @dataclass
 class Slots:
-    """Per-slot values on the host and on the device; `upload` copies them after a change."""
+    """Per-slot values on the host and on the device, in one buffer each; `upload` copies them after a change."""
 
     host: dict[str, Tensor]
-    device: dict[str, Tensor] = field(default_factory=dict)
+    device: dict[str, Tensor]
+    buffers: tuple[Tensor, Tensor]
+    """On the host, and on the device."""
     changed: bool = True
     """Whether the host's values are newer."""
 
@@ -93,16 +98,15 @@ class Slots:
         sizes |= {name: (size, getattr(torch, dtype)) for name, (size, dtype) in programs.items()}
         sizes |= {f"live.{name}": ((c, t), flags) for name in shape.rows}
         sizes |= {f"there.{name}": ((c, t) if towers else (c,), flags) for name, (_, towers) in shape.leaves().items()}
-        host = {name: torch.zeros(size, dtype=dtype) for name, (size, dtype) in sizes.items()}
-        return cls(host, {name: value.to(device, copy=True) for name, value in host.items()})
+        host, on_device = (_zeros(sizes, where) for where in (torch.device("cpu"), device))
+        return cls(_views(host, sizes), _views(on_device, sizes), (host, on_device))
 
     def upload(self) -> None:
         """Copy the host's values to the device, in place, if any was set."""
-        if not self.changed:
-            return
-        self.changed = False
-        for name, value in self.host.items():
-            self.device[name].copy_(value)
+        if self.changed:
+            self.changed = False
+            host, on_device = self.buffers
+            on_device.copy_(host)
 
     def set(self, slot: int, values: Mapping[str, Tensor]) -> None:
         """Set values of a slot; those not given become zero."""
@@ -115,6 +119,29 @@ class Slots:
 
     def __getitem__(self, name: str) -> Tensor:
         return self.device[name]
+
+
+Sizes = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
+"""Shape and number format of values, by name."""
+
+
+def _places(sizes: Sizes) -> tuple[dict[str, slice], int]:
+    """Where values lie in a buffer of bytes, each aligned, and its length."""
+    found, end = {}, 0
+    for name, (size, dtype) in sizes.items():
+        length = prod(size) * dtype.itemsize
+        found[name] = slice(end, end + length)
+        end += -(-length // ALIGNED) * ALIGNED
+    return found, end
+
+
+def _zeros(sizes: Sizes, device: torch.device) -> Tensor:
+    return torch.zeros(_places(sizes)[1], dtype=torch.uint8, device=device)
+
+
+def _views(buffer: Tensor, sizes: Sizes) -> dict[str, Tensor]:
+    places, _ = _places(sizes)
+    return {name: buffer[places[name]].view(dtype).view(size) for name, (size, dtype) in sizes.items()}
 
 
 def block_width(dim: int, least: int = 1) -> dict[str, int]:

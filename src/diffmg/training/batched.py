@@ -116,7 +116,7 @@ class BatchedTrainer:
         dropped = [trial for trial in trials if trial.settings.dropout > 0]
         draws = min(1, len(dropped)) if all(map(one_draw, dropped)) else len(targets) * len(types)
         depth = max(m.depth for t in trials for m in t.metagraphs)
-        programs = [program for trial in trials for program in programs_of(trial, depth)]
+        programs = [program for trial in trials for program in programs_of(trial, depth, graph)]
         parts = -(-max(p.most_parts() for p in programs) // PARTS) * PARTS
         shape = Shape(
             1, targets, {t: graph.num_nodes[t] for t in types}, {t: graph.inputs(t) for t in types},
@@ -170,7 +170,7 @@ class _Progress:
 
 @dataclass
 class _Group:
-    """Trials of one shape on their way through the slots."""
+    """Trials of one shape on their way through the slots: each begins when it is ready and a slot is free."""
 
     epochs: BatchedEpochs
     on_host: Problem
@@ -185,19 +185,22 @@ class _Group:
         """Train all; results in order."""
         with ThreadPoolExecutor(WORKERS) as pool:
             self._look_ahead(pool)
-            wait(self.ahead)
-            for slot in range(self.epochs.shape.slots):
-                self._fill(slot)
-            while self.running:
-                self._look_ahead(pool)
-                rows = self.epochs.run()
-                ended = [slot for slot in self.running if self._advance(slot, rows)]
-                finished = [self._finish(slot) for slot in ended]
-                for slot in ended:
-                    self._fill(slot)
-                for number, result in finished:
-                    self.results[number] = pool.submit(result)
+            wait(list(self.ahead)[:WORKERS])
+            try:
+                self._run(pool)
+            finally:
+                for slot in self.running:
+                    self.epochs.clear(slot)
             return [self.results[n].result() for n in range(len(self.trials))]
+
+    def _run(self, pool: ThreadPoolExecutor) -> None:
+        while self.ahead or self.running:
+            self._fill()
+            self._look_ahead(pool)
+            rows = self.epochs.run()
+            for slot in [slot for slot in self.running if self._advance(slot, rows)]:
+                number, result = self._finish(slot)
+                self.results[number] = pool.submit(result)
 
     def _look_ahead(self, pool: ThreadPoolExecutor) -> None:
         """Prepare the next trials while epochs run."""
@@ -205,24 +208,25 @@ class _Group:
             self.ahead.append(pool.submit(self.epochs.prepare, self.on_host, self.trials[self.submitted]))
             self.submitted += 1
 
-    def _fill(self, slot: int) -> None:
-        if not self.ahead:
-            self.epochs.clear(slot)
-            return
-        prepared = self.ahead.popleft().result()
-        self.running[slot] = _Progress(self.started, prepared)
-        self.started += 1
-        self.epochs.load(slot, prepared)
+    def _fill(self) -> None:
+        """Put what is ready into free slots; epochs of the others need not wait for what is not."""
+        free = [slot for slot in range(self.epochs.shape.slots) if slot not in self.running]
+        while free and self.ahead and (self.ahead[0].done() or not self.running):
+            slot, prepared = free.pop(0), self.ahead.popleft().result()
+            self.running[slot] = _Progress(self.started, prepared)
+            self.started += 1
+            self.epochs.load(slot, prepared)
 
     def _advance(self, slot: int, rows: Sequence[Sequence[Sequence[float]]]) -> bool:
         sign = self.on_host.task.sign
         return any(self.running[slot].add(row[slot][0], row[slot][1], sign) for row in rows)
 
     def _finish(self, slot: int) -> tuple[int, Callable[[], Trained]]:
-        """Take the best weights out of a slot; the number of the trial, and what copies its result to the host."""
+        """Free a slot, taking out its best weights; the trial's number, and what copies its result to the host."""
         progress = self.running.pop(slot)
         value, score, epoch, loss = progress.best
         taken = self.epochs.taken(slot, progress.prepared) if epoch else {}
+        self.epochs.clear(slot)
 
         def result() -> Trained:
             with copying(self.epochs.device):

@@ -75,7 +75,7 @@ class BatchedEpochs:
             prepared = prepare(on_host, trial, self.device)
         values = slot_values(prepared, self.shape, self.problem.graph)
         if self.tables is not None:
-            values |= program_values(prepared, self.shape, self.tables, self.variants)
+            values |= program_values(prepared, self.shape, self.problem.graph, self.tables, self.variants)
         return replace(prepared, values=values)
 
     def load(self, slot: int, prepared: Prepared) -> None:

@@ -12,6 +12,7 @@ from diffmg.core import MetaGraph, Settings, compile_program, derive_seed
 from diffmg.engine.backend import fused
 from diffmg.engine.batched_device import drawing_threads
 from diffmg.engine.batched_programs import CellProgram, cell_program, encoded
+from diffmg.engine.batched_sharing import heavy_relations
 from diffmg.engine.batched_slots import Shape
 from diffmg.engine.batched_tables import operation_numbers
 from diffmg.engine.device import on_host
@@ -100,18 +101,19 @@ def slot_values(prepared: Prepared, shape: Shape, graph: HeteroGraph) -> dict[st
 
 
 def program_values(
-    prepared: Prepared, shape: Shape, tables: KernelTables, variants: Sequence[tuple[str, bool]]
+    prepared: Prepared, shape: Shape, graph: HeteroGraph, tables: KernelTables, variants: Sequence[tuple[str, bool]]
 ) -> dict[str, Tensor]:
     """The programs of a slot's towers."""
     s = prepared.settings
-    programs = programs_of(prepared.trial, shape.depth)
+    programs = programs_of(prepared.trial, shape.depth, graph)
     numbers = operation_numbers(tables, variants.index((s.aggregate, s.self_loops)))
     return encoded(programs, list(shape.rows), numbers, shape.parts)
 
 
-def programs_of(trial: Trial, depth: int) -> list[CellProgram]:
+def programs_of(trial: Trial, depth: int, graph: HeteroGraph) -> list[CellProgram]:
     """The programs of a trial's towers, their last states numbered `depth`."""
-    return [cell_program(m, depth, mean=trial.settings.links == "mean") for m in trial.metagraphs]
+    mean, heavy = trial.settings.links == "mean", heavy_relations(graph)
+    return [cell_program(m, depth, mean=mean, heavy=heavy) for m in trial.metagraphs]
 
 
 def _present(prepared: Prepared, shape: Shape) -> dict[str, Tensor]:
