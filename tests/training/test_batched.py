@@ -87,20 +87,19 @@ def test_every_switch_in_one_batch(problem):
 
 
 def test_a_trial_begins_when_it_is_ready_and_does_not_wait_for_others(problem, monkeypatch):
-    begun, prepare, run_epochs = threading.Event(), BatchedEpochs.prepare, BatchedEpochs.run
+    begun, prepare, launch = threading.Event(), BatchedEpochs.prepare, BatchedEpochs.launch
 
     def prepare_late(self, on_host, trial):
         assert trial.seed == 0 or begun.wait(60)
         return prepare(self, on_host, trial)
 
-    def run_and_tell(self):
-        rows = run_epochs(self)
+    def launch_and_tell(self):
         begun.set()
-        return rows
+        return launch(self)
 
     monkeypatch.setattr(batched, "WORKERS", 1)
     monkeypatch.setattr(BatchedEpochs, "prepare", prepare_late)
-    monkeypatch.setattr(BatchedEpochs, "run", run_and_tell)
+    monkeypatch.setattr(BatchedEpochs, "launch", launch_and_tell)
     trials = [Trial(metagraphs_of(problem, 3, n), BASE, n) for n in range(4)]
     assert_same(train_batched(problem, trials, 3), one_by_one(problem, trials))
 
@@ -122,7 +121,9 @@ def test_dense_and_sparse_features_and_none():
     assert_same(train_batched(problem, trials), one_by_one(problem, trials))
 
 
-def test_a_training_that_ends_early_makes_room(problem):
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_training_that_ends_early_makes_room(problem, monkeypatch, lag):
+    monkeypatch.setattr(BatchedEpochs, "lag", lag)
     settings = replace(BASE, lr=0.05, max_epochs=16, patience=2)
     planted = Academic.planted if problem.task.outputs else Shop.planted
     trials = [Trial(metagraphs_of(problem, 3, n), settings, n) for n in range(4)] + [Trial(tuple(planted), settings, 9)]

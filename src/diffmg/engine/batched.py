@@ -17,11 +17,11 @@ from diffmg.engine.layout import KernelTables
 
 ROWS, THREADS = 16, 1024
 """Rows of a block of the readout, threads of a block of draws."""
-MAPPED, MAPPED_BACK, SPAN = 64, 32, 512
+MAPPED, MAPPED_BACK, SPAN = 64, 32, 256
 """Rows that pass the shared map at once, forward and backward, and rows whose gradients one block sums."""
 CELLS = (8, 2)
 """Rows of a block of cells, warps."""
-CHUNK_BLOCK = 16
+CHUNK_BLOCK = 8
 """Neighbours read at once within a chunk of a long row."""
 MOST_CHUNKS = 1024
 """Blocks a tower that share its chunks."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -15,17 +15,37 @@ THREADS = 256
 
 
 @contextmanager
-def copying(device: torch.device) -> Iterator[None]:
-    """Work on a stream of its own, beside the epochs, and wait for it at the end."""
+def copying(device: torch.device, after: torch.Event | None = None) -> Iterator[None]:
+    """Work on a stream of its own, beside the epochs, once `after` has come; wait for it at the end."""
     if on_host(device):
         yield
         return
     streams = torch.get_device_module(device)
     stream = streams.Stream(device, priority=-1)  # of another pool than those that capture epochs
-    stream.wait_stream(streams.default_stream(device))
+    if after is not None:
+        stream.wait_event(after)
     with streams.stream(stream):
         yield
     stream.synchronize()
+
+
+def queued(device: torch.device) -> torch.Event | None:
+    """An event that comes when all that was queued so far is done; None where nothing is queued."""
+    return None if on_host(device) else torch.get_device_module(device).current_stream(device).record_event()
+
+
+def staged(value: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host where the device can read it by itself: the host need not wait for the copy."""
+    return value if on_host(device) else value.pin_memory()
+
+
+def to_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies on the host, through memory that the device writes by itself; to be called while `copying`."""
+    if not any(t.is_cuda for t in tensors.values()):
+        return {name: t.cpu() for name, t in tensors.items()}
+    written = {name: t.to("cpu", non_blocking=True) for name, t in tensors.items()}
+    torch.cuda.current_stream().synchronize()
+    return {name: t.clone() for name, t in written.items()}
 
 
 def still_read(value: Tensor) -> None:

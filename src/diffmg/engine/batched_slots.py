@@ -9,6 +9,7 @@ from math import prod
 import torch
 from torch import Tensor
 
+from diffmg.engine.batched_device import staged
 from diffmg.engine.batched_programs import sizes as program_sizes
 
 DRAWS = 4
@@ -106,7 +107,7 @@ class Slots:
         if self.changed:
             self.changed = False
             host, on_device = self.buffers
-            on_device.copy_(host)
+            on_device.copy_(staged(host, on_device.device), non_blocking=True)
 
     def set(self, slot: int, values: Mapping[str, Tensor]) -> None:
         """Set values of a slot; those not given become zero."""

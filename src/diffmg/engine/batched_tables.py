@@ -12,7 +12,7 @@ from diffmg.core import Relation
 from diffmg.engine.layout import KernelTables, SelfTerms, Table, chunk_rows, kernel_tables
 from diffmg.graph.network import HeteroGraph
 
-CHUNK = 64
+CHUNK = 32
 """Rows with more entries than this are split: shorter chunks than a single model has balance the blocks of a batch."""
 
 

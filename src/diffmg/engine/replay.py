@@ -39,6 +39,19 @@ class Replay:
         """Wait until all queued steps are done."""
         self.stream.synchronize()
 
+    def read(self, value: torch.Tensor) -> Callable[[], torch.Tensor]:
+        """Queue a copy to the host behind the steps, and what is queued next behind both; the result waits for it."""
+        with torch.cuda.stream(self.stream):
+            copy = value.to("cpu", non_blocking=True)
+            copied = self.stream.record_event()
+        torch.cuda.current_stream(self.stream.device).wait_event(copied)
+
+        def wait() -> torch.Tensor:
+            copied.synchronize()
+            return copy
+
+        return wait
+
     def _step(self) -> None:
         if self.graph is None and self.warm and self.capturable:
             self._capture()

@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
+import torch
 from torch import Tensor
 
 from diffmg.core import DiffmgError, Settings
 from diffmg.engine.backend import MOST_TYPES, fused
-from diffmg.engine.batched_device import copying
 from diffmg.engine.batched_slots import Shape
 from diffmg.engine.device import free_bytes
 from diffmg.graph.network import HeteroGraph
 from diffmg.tasks.problem import Problem
-from diffmg.training.batched_epochs import BatchedEpochs
+from diffmg.training.batched_epochs import BatchedEpochs, Rows, Taken
 from diffmg.training.batched_loading import Prepared, Trial, one_draw, programs_of
 from diffmg.training.batched_scores import objective_of
 
@@ -149,28 +149,44 @@ def most_slots(shape: Shape, graph: HeteroGraph) -> int:
 
 @dataclass
 class _Progress:
-    """A training in its slot."""
+    """A training on its way."""
 
     number: int
     prepared: Prepared
     epoch: int = 0
     best: tuple[float, float, int, float] = (-float("inf"), -float("inf"), 0, float("nan"))
     """Value, score, epoch and validation loss of the best epoch."""
+    launched: int = 0
+    """Epochs that were begun."""
+    ended: bool = False
+    taken: Taken | None = None
+    """Its best weights, once it has left its slot."""
 
-    def add(self, loss: float, score: float, sign: int) -> bool:
-        """Count one epoch; whether the training ends with it."""
+    def add(self, loss: float, score: float, sign: int) -> None:
+        """Count one epoch; those after its end do not count."""
+        if self.ended:
+            return
         s = self.prepared.settings
         self.epoch += 1
         value = -loss if s.select == "loss" else sign * score
         if value > self.best[0]:
             self.best = (value, score, self.epoch, loss)
         waited = self.epoch - self.best[2]
-        return self.epoch >= s.max_epochs or (s.patience is not None and waited >= s.patience)
+        self.ended = self.epoch >= s.max_epochs or (s.patience is not None and waited >= s.patience)
+
+    def result(self, device: torch.device) -> Trained:
+        """What came of it, on the host."""
+        value, score, epoch, loss = self.best
+        weights = self.taken.on_host(device) if epoch and self.taken else {}
+        return Trained(value, score, epoch, self.epoch, weights, loss)
 
 
 @dataclass
 class _Group:
-    """Trials of one shape on their way through the slots: each begins when it is ready and a slot is free."""
+    """Trials of one shape on their way through the slots: each begins when it is ready and a slot is free.
+
+    A GPU always has the next epochs waiting: what the last ones came to is looked at while they run.
+    """
 
     epochs: BatchedEpochs
     on_host: Problem
@@ -179,6 +195,9 @@ class _Group:
     started: int = 0
     ahead: deque[Future[Prepared]] = field(default_factory=deque)
     running: dict[int, _Progress] = field(default_factory=dict)
+    """By slot."""
+    flying: deque[tuple[Callable[[], Rows], dict[int, _Progress]]] = field(default_factory=deque)
+    """Epochs that were begun, and whose they are, by slot."""
     results: dict[int, Future[Trained]] = field(default_factory=dict)
 
     def run(self) -> list[Trained]:
@@ -187,20 +206,16 @@ class _Group:
             self._look_ahead(pool)
             wait(list(self.ahead)[:WORKERS])
             try:
-                self._run(pool)
+                while self.ahead or self.running or self.flying:
+                    self._fill()
+                    self._look_ahead(pool)
+                    self._launch()
+                    if len(self.flying) > self.epochs.lag or not self.running:
+                        self._look(pool)
             finally:
                 for slot in self.running:
                     self.epochs.clear(slot)
             return [self.results[n].result() for n in range(len(self.trials))]
-
-    def _run(self, pool: ThreadPoolExecutor) -> None:
-        while self.ahead or self.running:
-            self._fill()
-            self._look_ahead(pool)
-            rows = self.epochs.run()
-            for slot in [slot for slot in self.running if self._advance(slot, rows)]:
-                number, result = self._finish(slot)
-                self.results[number] = pool.submit(result)
 
     def _look_ahead(self, pool: ThreadPoolExecutor) -> None:
         """Prepare the next trials while epochs run."""
@@ -211,26 +226,37 @@ class _Group:
     def _fill(self) -> None:
         """Put what is ready into free slots; epochs of the others need not wait for what is not."""
         free = [slot for slot in range(self.epochs.shape.slots) if slot not in self.running]
-        while free and self.ahead and (self.ahead[0].done() or not self.running):
+        while free and self.ahead and (self.ahead[0].done() or not (self.running or self.flying)):
             slot, prepared = free.pop(0), self.ahead.popleft().result()
             self.running[slot] = _Progress(self.started, prepared)
             self.started += 1
             self.epochs.load(slot, prepared)
 
-    def _advance(self, slot: int, rows: Sequence[Sequence[Sequence[float]]]) -> bool:
-        sign = self.on_host.task.sign
-        return any(self.running[slot].add(row[slot][0], row[slot][1], sign) for row in rows)
+    def _launch(self) -> None:
+        """Begin the next epochs; trainings whose last ones these are leave their slots behind them."""
+        if not self.running:
+            return
+        self.flying.append((self.epochs.launch(), dict(self.running)))
+        for slot, progress in list(self.running.items()):
+            progress.launched += self.epochs.block
+            if progress.launched >= progress.prepared.settings.max_epochs:
+                self._take(slot)
 
-    def _finish(self, slot: int) -> tuple[int, Callable[[], Trained]]:
-        """Free a slot, taking out its best weights; the trial's number, and what copies its result to the host."""
+    def _look(self, pool: ThreadPoolExecutor) -> None:
+        """Look what the earliest epochs came to."""
+        rows, trainings = self.flying.popleft()
+        for row in rows():
+            for slot, progress in trainings.items():
+                loss, score = row[slot]
+                progress.add(loss, score, self.on_host.task.sign)
+        for slot, progress in trainings.items():
+            if progress.ended and progress.number not in self.results:
+                if progress.taken is None:
+                    self._take(slot)
+                self.results[progress.number] = pool.submit(progress.result, self.epochs.device)
+
+    def _take(self, slot: int) -> None:
+        """Take the best weights out of a slot and free it."""
         progress = self.running.pop(slot)
-        value, score, epoch, loss = progress.best
-        taken = self.epochs.taken(slot, progress.prepared) if epoch else {}
+        progress.taken = self.epochs.taken(slot, progress.prepared)
         self.epochs.clear(slot)
-
-        def result() -> Trained:
-            with copying(self.epochs.device):
-                weights = {name: t.cpu() for name, t in taken.items()}
-            return Trained(value, score, epoch, progress.epoch, weights, loss)
-
-        return progress.number, result

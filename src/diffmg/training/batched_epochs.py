@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from diffmg.core.settings import Aggregate
 from diffmg.engine.backend import Backend, fused
-from diffmg.engine.batched_device import copying, still_read
+from diffmg.engine.batched_device import copying, queued, still_read, to_host
 from diffmg.engine.batched_slots import Shape, Slots
 from diffmg.engine.batched_tables import stacked_tables
 from diffmg.engine.layout import KernelTables
@@ -22,13 +22,29 @@ from diffmg.training.batched_loading import Prepared, Trial, occupant, prepare, 
 from diffmg.training.batched_scores import objective_of
 from diffmg.training.epochs import weak_method
 
-BLOCK = 10
-"""Epochs a GPU runs before the host looks which trainings have ended."""
+BLOCK = 5
+"""Epochs a GPU runs before the host looks which trainings have ended; it looks while the next ones run."""
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
 
 Variant = tuple[Aggregate, bool]
 """How messages are aggregated, and whether with self loops."""
+Rows = Sequence[Sequence[Sequence[float]]]
+"""For each epoch and each slot, validation loss and score."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Parameters that were copied out of a slot, on the device."""
+
+    parameters: dict[str, Tensor]
+    copied: torch.Event | None
+    """When they are there."""
+
+    def on_host(self, device: torch.device) -> dict[str, Tensor]:
+        """Copy them to the host, while epochs run."""
+        with copying(device, self.copied):
+            return to_host(self.parameters)
 
 
 class BatchedEpochs:
@@ -102,22 +118,31 @@ class BatchedEpochs:
                 for value in values.values():
                     value.detach()[slot] = 0
 
-    def taken(self, slot: int, prepared: Prepared) -> dict[str, Tensor]:
+    def taken(self, slot: int, prepared: Prepared) -> Taken:
         """A copy of a slot's best parameters, on the device."""
-        return {name: slice_of(self.best, slot, place).clone() for name, place in prepared.places.items()}
+        parameters = {name: slice_of(self.best, slot, place).clone() for name, place in prepared.places.items()}
+        return Taken(parameters, queued(self.device))
 
-    def run(self) -> list[list[list[float]]]:
-        """Run the next epochs; for each of them and each slot, validation loss and score."""
+    @property
+    def lag(self) -> int:
+        """How many blocks of epochs may be queued while those of an earlier one are not yet looked at."""
+        return 0 if self.replay is None else 1
+
+    def launch(self) -> Callable[[], Rows]:
+        """Queue the next epochs; the result waits for them.
+
+        What is loaded, cleared or taken afterwards is so when they are over.
+        """
         self.slots.upload()
         self.position.zero_()
+        self.slots.host["step"] += self.block
         if self.replay is None:
             self.epoch()
-        else:
-            self.replay(self.block)
-            self.replay.wait()
-        self.slots.host["step"] += self.block
-        rows: list[list[list[float]]] = self.records.tolist()
-        return rows
+            rows: Rows = self.records.tolist()
+            return lambda: rows
+        self.replay(self.block)
+        records = self.replay.read(self.records)
+        return lambda: records().tolist()
 
     def epoch(self) -> None:
         """One update and one evaluation of every slot."""

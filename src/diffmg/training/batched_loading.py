@@ -10,7 +10,7 @@ from torch import Tensor
 
 from diffmg.core import MetaGraph, Settings, compile_program, derive_seed
 from diffmg.engine.backend import fused
-from diffmg.engine.batched_device import drawing_threads
+from diffmg.engine.batched_device import drawing_threads, staged
 from diffmg.engine.batched_programs import CellProgram, cell_program, encoded
 from diffmg.engine.batched_sharing import heavy_relations
 from diffmg.engine.batched_slots import Shape
@@ -62,7 +62,7 @@ def prepare(problem: Problem, trial: Trial, device: torch.device) -> Prepared:
     model = build_model(problem, trial.metagraphs, trial.settings, trial.seed)
     arranged = Trial(problem.arranged(trial.metagraphs), trial.settings, trial.seed)
     node_types = tuple(tower.node_types for tower in model.encoders)
-    parameters = {name: p.detach().to(device) for name, p in model.named_parameters()}
+    parameters = {n: staged(p.detach(), device).to(device, non_blocking=True) for n, p in model.named_parameters()}
     return Prepared(arranged, parameters, places(list(parameters), node_types), node_types)
 
 
