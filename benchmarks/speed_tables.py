@@ -159,6 +159,24 @@ def recommending() -> str:
     return table(["computer", "seconds", "users a second", "memory (GB)"], rows, *files)
 
 
+def candidates_gpu() -> str:
+    """Candidates trained in a second on a GPU, before and after its batches were changed."""
+    files = [load(f"candidates_{when}_h200") for when in ("before", "after")]
+    before, after = (found["results"] for found in files)
+    rows = [
+        [
+            data,
+            f"{now['parallel_per_second']:.1f}",
+            f"{max(before[data]['per_second']):.1f}",
+            f"{max(now['per_second']):.1f}",
+            f"{now['largest_score_difference']:.1e}",
+        ]
+        for data, now in after.items()
+    ]
+    heads = ["data", "trainings of their own (a second)", "a race, before", "a race now", "largest difference of a score"]
+    return table(heads, rows, *files)
+
+
 def candidates() -> str:
     """Candidates trained in a second on a CPU, before and after its products were changed."""
     files = [load(f"candidates_{when}_cpu") for when in ("before", "after")]
@@ -187,4 +205,5 @@ TABLES = {
     "reading_cpu": reading,
     "recommending": recommending,
     "candidates_cpu": candidates,
+    "candidates_gpu": candidates_gpu,
 }

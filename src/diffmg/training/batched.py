@@ -183,7 +183,7 @@ class _Progress:
 
 @dataclass
 class _Group:
-    """Trials of one shape on their way through the slots: each begins when it is ready and a slot is free.
+    """Trials of one shape on their way through the slots: all begin with full slots, others follow when they are ready.
 
     A GPU always has the next epochs waiting: what the last ones came to is looked at while they run.
     """
@@ -204,7 +204,7 @@ class _Group:
         """Train all; results in order."""
         with ThreadPoolExecutor(WORKERS) as pool:
             self._look_ahead(pool)
-            wait(list(self.ahead)[:WORKERS])
+            wait(self.ahead)  # few epochs of all are faster than many of some
             try:
                 while self.ahead or self.running or self.flying:
                     self._fill()
