@@ -80,7 +80,7 @@ def gradients(
         for module in MODULES:
             plain.setattr(f"diffmg.{module}.fused", lambda graph: False)
     trainer = BatchedTrainer(problem, len(trials))
-    epochs = trainer._program(BASE.dim, trials)
+    epochs = trainer._program((BASE.dim, BASE.balance), trials)
     for slot, trial in enumerate(trials):
         epochs.load(slot, epochs.prepare(trainer.on_host, trial))
     epochs.slots.upload()

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
+import torch
 
 from diffmg.core import METHODS, DiffmgError, Schema, SearchSpace, Settings, compile_program
 from diffmg.datasets import load_dataset
@@ -10,6 +12,7 @@ from diffmg.methods._plain_rivals import LINEAR, alternating
 from diffmg.methods.auto import RIVALS, Auto, rival_space
 from diffmg.runs.runner import run
 from diffmg.runs.sources import make_plan
+from diffmg.tasks import NodeClassification
 
 
 def drawn(problem, method=None, settings=None, count=200):
@@ -51,6 +54,23 @@ def test_what_the_user_set_is_not_varied(problem):
     found = [c for c in drawn(problem, settings=Settings(dim=16, lr=0.004, tanh=True)) if c.metagraphs]
     assert {(c.settings.dim, c.settings.lr, c.settings.tanh) for c in found} == {(16, 0.004, True)}
     assert len({c.settings.dropout for c in found}) > 3
+
+
+def uneven(problem):
+    """The same nodes, half of the first class against all others."""
+    task = problem.task
+    rare = (task.labels == 0) & (torch.arange(len(task.labels)) % 2 == 0)
+    parts = {part: index.numpy() for part, index in task.parts.items()}
+    return replace(problem, task=NodeClassification.build(task.target, rare.long().numpy(), **parts))
+
+
+def test_where_classes_are_uneven_a_race_tries_to_even_them_out(classification):
+    rare = uneven(classification)
+    assert {c.settings.balance for c in drawn(classification)} == {0.0}
+    for method in (Auto(rivals=False, searches_too=False), METHODS.get("gcn")(), METHODS.get("svd")()):
+        assert {c.settings.balance for c in drawn(rare, method)} == {0.0, 0.5, 1.0}
+    assert {c.settings.balance for c in drawn(rare, METHODS.get("label_propagation")())} == {0.0}
+    assert {c.settings.balance for c in drawn(rare, settings=Settings(balance=0.3))} == {0.3}
 
 
 def test_every_candidate_can_be_checked_by_its_method(problem):

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
-from diffmg.core import IDENTITY, Settings
+from diffmg.core import IDENTITY, METHODS, DiffmgError, Settings
 from diffmg.core.candidate import Candidate
 from diffmg.core.metagraph import MetaGraph
 from diffmg.methods.baselines.gcn import GCN
@@ -13,6 +14,7 @@ from diffmg.methods.baselines.popularity import Popularity
 from diffmg.methods.given import Given
 from diffmg.methods.search.diffmg import DiffMG
 from diffmg.race.trial import LEAST_EPOCHS, Outcome, Trial, failure, packed, train, unpacked
+from diffmg.tasks import NodeClassification, Problem
 from diffmg.training.fitted import training_of
 from diffmg.training.training import outputs_of
 
@@ -73,3 +75,24 @@ def test_it_goes_through_a_pipe(classification):
     assert torch.equal(back.votes, outcome.votes)
     assert all(torch.equal(t, outcome.weights[name]) for name, t in back.weights.items())
     assert unpacked(packed(Outcome(error="it broke"))) == Outcome(error="it broke")
+
+
+@pytest.mark.parametrize("method", ["gcn", "svd", "boosting", "everything"])
+def test_classes_evened_out_completely_are_those_of_a_balanced_task(classification, method):
+    task = classification.task
+    uneven = (task.labels == 0).long().numpy()
+    parts = {part: index.numpy() for part, index in task.parts.items()}
+    found = []
+    for balance, weight in ((1.0, None), (0.0, "balanced"), (0.0, None)):
+        given = NodeClassification.build(task.target, uneven, **parts, class_weight=weight)
+        candidate = Candidate(METHODS.get(method)(), replace(SETTINGS, balance=balance))
+        found.append(train(Problem(classification.graph, given), Trial(candidate, seed=0)))
+    by_setting, by_task, without = found
+    assert by_setting.score == by_task.score
+    assert all(torch.equal(by_setting.weights[name], value) for name, value in by_task.weights.items())
+    assert any(not torch.equal(by_setting.weights[name], value) for name, value in without.weights.items())
+
+
+def test_evening_out_is_for_classes(recommendation):
+    with pytest.raises(DiffmgError, match=r"`balance` evens classes out, but got balance=0\.5 for "):
+        METHODS.get("gcn")().check(recommendation, Settings(balance=0.5))

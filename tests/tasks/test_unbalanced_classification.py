@@ -139,6 +139,47 @@ def test_the_loss_of_several_labels_weighs_nodes_that_have_them():
     assert float(task.loss((logits,), "train")) == pytest.approx(wanted, rel=1e-5)
 
 
+@pytest.mark.parametrize("balance", [0.5, 1.0])
+def test_a_training_evens_classes_out_by_a_power_of_their_nodes(balance):
+    counts = np.bincount(LABELS[:60])
+    weights = task_of().evened(balance).weights.numpy()
+    assert weights[1] / weights[0] == pytest.approx((counts[0] / counts[1]) ** balance)
+    assert weights[LABELS[:60]].mean() == pytest.approx(1)
+    with_it = MANY[:60].sum(axis=0)
+    several = task_of(MANY).evened(balance).weights.numpy()
+    assert several == pytest.approx(((60 - with_it) / with_it) ** balance)
+
+
+@by_kind
+def test_evened_out_completely_is_balanced(labels):
+    assert torch.allclose(task_of(labels).evened(1.0).weights, task_of(labels, class_weight="balanced").weights)
+    assert task_of(labels).evened(0.0).weights is None
+
+
+def test_two_ways_to_weigh_classes_are_one_too_many():
+    with pytest.raises(DiffmgError, match=r"got both, balance=0.5 and class_weight='balanced'; leave one of them out"):
+        task_of(class_weight="balanced").evened(0.5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "uneven"),
+    [
+        (LABELS, {}, True),
+        (LABELS, {"metric": "accuracy"}, False),
+        (LABELS, {"metric": "roc_auc"}, False),
+        (LABELS, {"class_weight": "balanced"}, False),
+        (THREE, {}, False),
+        (MANY, {}, True),
+        (MANY, {"metric": "micro_f1"}, True),
+        (MANY, {"metric": "average_precision"}, False),
+        (np.stack([THREE == 0, THREE == 1], axis=1).astype(int), {}, False),
+    ],
+    ids=repr,
+)
+def test_classes_are_uneven_where_decisions_would_leave_some_out(labels, options, uneven):
+    assert task_of(labels, **options).uneven is uneven
+
+
 def test_weights_follow_the_training_part_and_the_device():
     task = task_of(class_weight="balanced")
     for other in (*task.folds(5, 0).tasks, task.joined(), task.joined(test=True)):

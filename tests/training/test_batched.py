@@ -103,6 +103,12 @@ def test_what_trains_does_not_wait_for_trials_that_are_not_ready(problem, monkey
     assert_same(train_batched(problem, trials, 2), one_by_one(problem, trials))
 
 
+def test_trainings_that_even_classes_out_beside_others(classification):
+    settings = [replace(BASE, balance=balance) for balance in (0.0, 1.0, 0.5, 1.0)]
+    trials = [Trial(metagraphs_of(classification, 3, n), s, n) for n, s in enumerate(settings)]
+    assert_same(train_batched(classification, trials), one_by_one(classification, trials))
+
+
 @pytest.mark.parametrize("links", ["sum", "mean"])
 def test_several_operations_on_a_link(links):
     problem, settings = small_recommendation(), replace(BASE, links=links)

@@ -12,14 +12,22 @@ from diffmg.core.settings import Settings
 if TYPE_CHECKING:
     from diffmg.core.metagraph import MetaGraph
     from diffmg.core.method import Method
+    from diffmg.tasks.problem import Problem
 
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02)
 DECAYS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 5e-3)
 DROPOUTS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7)
+BALANCES = (0.0, 0.0, 0.5, 1.0)
+"""Where classes are uneven."""
 VARIED: Mapping[str, tuple[Any, ...]] = {"lr": RATES, "weight_decay": DECAYS, "dropout": DROPOUTS}
 PROPOSERS = ("chance", "evolution", "surrogate", "evolution")
 """Who proposes the candidates of a race, by turns."""
 Genes = Mapping[str, Any]
+
+
+def balances(problem: Problem) -> Mapping[str, tuple[Any, ...]]:
+    """How much classes may be evened out, as values of a setting; none where they are even."""
+    return {"balance": BALANCES} if problem.task.uneven else {}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from diffmg.core.candidate import PROPOSERS, VARIED, Candidate, CandidateSpace, OptionSpace
+from diffmg.core.candidate import PROPOSERS, VARIED, Candidate, CandidateSpace, OptionSpace, balances
 from diffmg.core.codec import from_plain, to_plain
 from diffmg.core.errors import DiffmgError
 from diffmg.core.metagraph import MetaGraph
@@ -78,8 +78,9 @@ class Method(Checked, ABC):
         given = {name: getattr(self, name) for name in defaults}
         return MethodSpec(self.name, to_plain({name: v for name, v in given.items() if v != defaults[name]}))
 
-    def check(self, problem: Problem, settings: Settings) -> None:  # noqa: ARG002
+    def check(self, problem: Problem, settings: Settings) -> None:
         """Raise, before anything is computed, if the method does not support the task or these settings."""
+        problem.evened(settings)
         number = len(problem.task.target_types)
         if number not in self.towers:
             capable = [name for name, kind in METHODS.items() if number in kind.towers]
@@ -104,7 +105,8 @@ class Method(Checked, ABC):
         A setting that differs from the method's default was chosen by the user, and is not varied.
         """
         usual = Settings(**self.default_settings)
-        free = {n: v for n, v in self.varied_settings.items() if getattr(settings, n) == getattr(usual, n)}
+        varied = {**self.varied_settings, **balances(problem)}
+        free = {n: v for n, v in varied.items() if getattr(settings, n) == getattr(usual, n)}
         return OptionSpace(Candidate(self, settings), self.tunable_on(problem), free)
 
     def tunable_on(self, problem: Problem) -> Mapping[str, tuple[Any, ...]]:  # noqa: ARG002

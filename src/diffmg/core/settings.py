@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from diffmg.core.options import Checked, Count, Fraction, NotNegative, Positive
+from diffmg.core.options import Checked, Count, Fraction, NotNegative, Positive, Share
 
 Select = Literal["loss", "score", "last"]
 Links = Literal["sum", "mean"]
@@ -61,6 +61,8 @@ class Settings(Switches):
     weight_decay: NotNegative = 0.001
     dropout: Fraction = 0.5
     """Dropout rate of the projected features."""
+    balance: Share = 0.0
+    """How much the loss evens classes out: a class of n training nodes weighs as 1 / n ** balance."""
     max_epochs: Count = 200
     """Maximum number of full-batch updates."""
     patience: Count | None = 30

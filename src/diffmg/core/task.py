@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from diffmg.core.details import Details
+from diffmg.core.errors import DiffmgError
 from diffmg.core.options import Checked
 from diffmg.core.registry import Registry
 
@@ -94,6 +95,17 @@ class Task(ABC):
     @abstractmethod
     def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
         """The training loss on a part of the split."""
+
+    @property
+    def uneven(self) -> bool:
+        """Whether its classes are so unequal that evening them out may serve its metric."""
+        return False
+
+    def evened(self, balance: float) -> Self:
+        """The same task with classes weighing as 1 / n ** balance in its loss; 0 changes nothing."""
+        if balance:
+            raise DiffmgError(f"`balance` evens classes out, but got balance={balance:g} for {self.describe()}")
+        return self
 
     def training_loss(self, outputs: tuple[Tensor, ...], epoch: Tensor, seed: int) -> Tensor:  # noqa: ARG002
         """The loss of one epoch of training; a task that draws something draws it by seed and epoch."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from diffmg.core import EMPTY, MetaGraph, Operation, SearchSpace, Settings, compile_program
-from diffmg.core.candidate import Candidate, Genes
+from diffmg.core.candidate import Candidate, Genes, balances
 from diffmg.methods._plain_rivals import LINEAR, alternating
 from diffmg.methods._promising import Route, metagraphs_of, promising_routes
 from diffmg.methods._union import by_turns
@@ -103,6 +103,7 @@ class WideSpace:
             values["vectors"], linear["vectors"] = (False, True), True
         if problem.task.known_labels() is None:
             values.pop("label_inputs", None)
+        values |= balances(problem)
         free = {name: options for name, options in values.items() if getattr(base, name) == getattr(Settings(), name)}
         spaces = [tuple(SearchSpace.dag(graph.schema, t, k) for t in types) for k in range(1, depth + 1)]
         routes = promising_routes(problem, min(3, depth))

@@ -94,5 +94,5 @@ def _begun(space: CandidateSpace, problem: Problem) -> CandidateSpace:
 
 def _shared(settings: Settings) -> dict[str, object]:
     """What the user set for any method: everything that differs from the defaults, but for the encoder's switches."""
-    names = ("dim", "lr", "weight_decay", "dropout", "max_epochs", "patience", "select")
+    names = ("dim", "lr", "weight_decay", "dropout", "balance", "max_epochs", "patience", "select")
     return {name: getattr(settings, name) for name in names if getattr(settings, name) != getattr(Settings(), name)}

@@ -13,6 +13,8 @@ from diffmg.core import DiffmgError, unknown
 
 ClassWeight = Literal["balanced"] | tuple[float, ...] | None
 """Weights that balance the training labels, or one weight per class, or none."""
+UNEVEN = 0.25
+"""Share of the nodes below which a label, of several that a node may have, is seldom the likelier answer."""
 RARE = 0.1
 """Share of the labels below which a class is rare, unless there are so many classes that half an even share is less."""
 
@@ -72,10 +74,28 @@ def weights_of(given: ClassWeight, labels: Tensor, classes: int) -> Tensor | Non
         return None
     if given != "balanced":
         return torch.tensor(given, device=labels.device)
+    return evening_weights(labels, classes, 1.0)
+
+
+def evening_weights(labels: Tensor, classes: int, balance: float) -> Tensor:
+    """Weights as 1 / n ** balance for classes of n nodes; their mean over nodes is 1.
+
+    Of several labels a node, the weight of a node that has one is a power of the number of nodes without for each one
+    with it.
+    """
     if labels.ndim == 2:
         with_it = labels.sum(dim=0)
-        return (len(labels) - with_it).clamp(min=1) / with_it.clamp(min=1)
-    return len(labels) / (classes * torch.bincount(labels, minlength=classes).clamp(min=1))
+        return ((len(labels) - with_it).clamp(min=1) / with_it.clamp(min=1)) ** balance
+    counts = torch.bincount(labels, minlength=classes).clamp(min=1)
+    shares = counts**-balance
+    return len(labels) * shares / (counts * shares).sum()
+
+
+def are_uneven(labels: Tensor, classes: int) -> bool:
+    """Whether the most frequent answers alone would often leave a class out."""
+    if labels.ndim == 2:
+        return bool((labels.float().mean(dim=0) < UNEVEN).any())
+    return bool((torch.bincount(labels, minlength=classes) < 0.5 * len(labels) / classes).any())
 
 
 def rare_classes(labels: Tensor, classes: Sequence[Any]) -> dict[Any, float]:
@@ -93,7 +113,8 @@ def note_on_rare(rare: Mapping[Any, float]) -> str:
     more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
     return (
         f"rare among the training labels: {shown}{more}; metric = 'average_precision' (or 'roc_auc') chooses by how "
-        "well classes are ranked, class_weight = 'balanced' gives them equal weight in the loss; neither is in use"
+        "well classes are ranked, class_weight = 'balanced' gives them equal weight in the loss; neither is in use, "
+        "though a race tries such weights"
     )
 
 

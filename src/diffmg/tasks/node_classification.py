@@ -22,7 +22,9 @@ from diffmg.tasks.answers import Answers, free_names
 from diffmg.tasks.by_id import column_of, in_node_order, label_names
 from diffmg.tasks.class_balance import (
     ClassWeight,
+    are_uneven,
     checked_class_weight,
+    evening_weights,
     positive_class,
     rarer,
     weights_in_words,
@@ -191,6 +193,23 @@ class NodeClassification(NodeTask):
         parts = {part: index.to(device) for part, index in self.parts.items()}
         weights = None if self.weights is None else self.weights.to(device)
         return replace(self, labels=self.labels.to(device), parts=parts, weights=weights)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether some classes are rare, and the metric counts decisions class by class."""
+        by_class = self.metric == "macro_f1" or (self.multilabel and self.metric not in RANKED)
+        return by_class and self.class_weight is None and are_uneven(self.labels[self.parts["train"]], self.outputs)
+
+    def evened(self, balance: float) -> Self:
+        """With weights of classes that follow from those of training nodes."""
+        if balance and self.class_weight is not None:
+            raise DiffmgError(
+                "`balance` or `class_weight` says how much classes weigh, "
+                f"but got both, balance={balance:g} and class_weight={self.class_weight!r}; leave one of them out"
+            )
+        if not balance:
+            return self
+        return replace(self, weights=evening_weights(self.labels[self.parts["train"]], self.outputs, balance))
 
     def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
         """Cross-entropy, or binary cross-entropy where a node may have several labels, with the weights of classes."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from diffmg.core import DiffmgError, Engine, MetaGraph, Source, Task, compile_program
+from diffmg.core import DiffmgError, Engine, MetaGraph, Settings, Source, Task, compile_program
 from diffmg.core.space import check_fits
 from diffmg.graph.network import CONVERTERS, HeteroGraph
 
@@ -48,6 +48,10 @@ class Problem:
         if engine is None or engine == moved.graph.engine:
             return moved
         return replace(moved, graph=replace(moved.graph, engine=engine))
+
+    def evened(self, settings: Settings) -> Problem:
+        """The same problem as a training with these settings sees it: with classes evened out in the loss."""
+        return replace(self, task=self.task.evened(settings.balance)) if settings.balance else self
 
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> Problem:
         """The same problem with its nodes in another order: node j of a type was node `orders[type][j]`."""

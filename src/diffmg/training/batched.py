@@ -33,6 +33,9 @@ PARTS = 32
 SPARE = 0.8
 """The share of free memory that a batch may use."""
 
+Kind = tuple[int, float]
+"""What the trainings of one program share of their settings: the dimension, and how much classes are evened out."""
+
 __all__ = ["BatchedTrainer", "Trained", "Trial", "batchable", "train_batched"]
 
 
@@ -78,7 +81,7 @@ class BatchedTrainer:
             raise DiffmgError(f"`slots >= 1` must hold, but got slots={slots}")
         self.problem, self.slots = problem, slots
         self.on_host = problem.to("cpu")
-        self.programs: dict[int, BatchedEpochs] = {}
+        self.programs: dict[Kind, BatchedEpochs] = {}
 
     def train(self, trials: Sequence[Trial]) -> list[Trained]:
         """Train every trial; results in order."""
@@ -88,27 +91,27 @@ class BatchedTrainer:
                     f"a batch trains only what `batchable` allows, but got {trial.settings}; use `ModelTraining` for it"
                 )
             self.problem.arranged(trial.metagraphs)
-        groups: dict[int, list[int]] = {}
+        groups: dict[Kind, list[int]] = {}
         for number, trial in enumerate(trials):
-            groups.setdefault(trial.settings.dim, []).append(number)
+            groups.setdefault((trial.settings.dim, trial.settings.balance), []).append(number)
         found: dict[int, Trained] = {}
-        for dim, numbers in groups.items():
+        for kind, numbers in groups.items():
             members = [trials[n] for n in numbers]
-            found |= dict(zip(numbers, _Group(self._program(dim, members), self.on_host, members).run(), strict=True))
+            found |= dict(zip(numbers, _Group(self._program(kind, members), self.on_host, members).run(), strict=True))
         return [found[n] for n in range(len(trials))]
 
-    def _program(self, dim: int, trials: Sequence[Trial]) -> BatchedEpochs:
+    def _program(self, kind: Kind, trials: Sequence[Trial]) -> BatchedEpochs:
         """The program of a group: an earlier one if it fits, or one for these trials and the earlier ones."""
-        old = self.programs.get(dim)
+        old = self.programs.get(kind)
         variants = sorted(
             {(t.settings.aggregate, t.settings.self_loops) for t in trials} | set(old.variants if old else ())
         )
         shape = self._shape(trials, old.shape if old else None)
         if old is None or (old.shape, list(old.variants)) != (shape, variants):
             old = None
-            self.programs.pop(dim, None)
-            self.programs[dim] = BatchedEpochs(self.problem, shape, variants)
-        return self.programs[dim]
+            self.programs.pop(kind, None)
+            self.programs[kind] = BatchedEpochs(self.problem.evened(trials[0].settings), shape, variants)
+        return self.programs[kind]
 
     def _shape(self, trials: Sequence[Trial], old: Shape | None) -> Shape:
         graph, task = self.problem.graph, self.problem.task

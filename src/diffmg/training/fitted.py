@@ -20,7 +20,7 @@ class FittedTraining(Job):
     total = 1
 
     def __init__(self, problem: Problem, model: Fitted, settings: Settings, seed: int) -> None:
-        self.problem, self.model, self.settings, self.seed = problem, model, settings, seed
+        self.problem, self.model, self.settings, self.seed = problem.evened(settings), model, settings, seed
         self.best_epoch, self.best_value, self.best_score = 0, -float("inf"), -float("inf")
 
     def launch(self) -> None:

@@ -35,7 +35,7 @@ class ModelTraining(Job):
     """Trains a model, called `model(graph, generator=...)`; `best` holds the parameters of its best epoch."""
 
     def __init__(self, problem: Problem, model: nn.Module, settings: Settings, seed: int) -> None:
-        self.problem, self.model = problem, model
+        self.problem, self.model = problem.evened(settings), model
         self.settings, self.seed = settings, seed
         self.total = settings.max_epochs
         self.optimizer = adam(list(self.model.parameters()), settings.lr, settings.weight_decay)

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from diffmg.core import Settings
-from diffmg.core.candidate import Candidate, CandidateSpace, OptionSpace
+from diffmg.core.candidate import Candidate, CandidateSpace, OptionSpace, balances
 from diffmg.methods.baselines._base import Baseline
 from diffmg.methods.baselines._labels import TrainingLabels
 from diffmg.tasks.problem import Problem
@@ -13,10 +13,13 @@ class FittedBaseline(Baseline):
     """A baseline whose network is `Fitted`: settings of the training do not matter, only its options can vary."""
 
     on_host: ClassVar = True
+    weighs_classes: ClassVar[bool] = False
+    """Whether it hears how much classes weigh."""
 
     def space(self, problem: Problem, settings: Settings) -> CandidateSpace:
-        """Its tunable options."""
-        return OptionSpace(Candidate(self, settings), self.tunable_on(problem), {})
+        """Its tunable options, and how much classes are evened out, where it can."""
+        free = balances(problem) if self.weighs_classes and not settings.balance else {}
+        return OptionSpace(Candidate(self, settings), self.tunable_on(problem), free)
 
 
 class FittedOnLabels(FittedBaseline):

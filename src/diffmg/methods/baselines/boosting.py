@@ -52,6 +52,7 @@ class Boosting(FittedOnLabels):
     """Columns of the table that trees may ask for; of more, those that a few quick trees ask for are taken."""
 
     timed = True
+    weighs_classes: ClassVar = True
     summary = "gradient-boosted trees on features, counts and means of neighbours in one table"
     tunable: ClassVar = {
         "hops": (1, 2, 3, 4), "labels": (True, False), "columns": (16, 32, 64), "rounds": (50, 100, 300),

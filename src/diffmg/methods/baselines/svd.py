@@ -50,6 +50,7 @@ class Svd(FittedBaseline):
     l2: Positive = 0.3
     """Penalty on the squared coefficients of the regression."""
 
+    weighs_classes: ClassVar = True
     summary = "logistic or ridge regression on an SVD of one- and two-step relations and features; or an SVD of choices"
     tunable: ClassVar = {"rank": (64, 128, 256, 512), "l2": (0.1, 0.3, 1.0, 3.0)}
 
