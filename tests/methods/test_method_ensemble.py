@@ -8,6 +8,7 @@ import torch
 from diffmg.core import DiffmgError, MethodSpec
 from diffmg.core.codec import from_plain, to_plain
 from diffmg.methods.ensemble import Ensemble, Member
+from diffmg.nn.fitted import Fitted
 from diffmg.training.training import outputs_of
 
 KINDS = ("gcn", "mlp")
@@ -29,6 +30,25 @@ def test_its_votes_are_the_weighted_sum_of_its_members(problem, quick):
         votes.append(member.weight * task.votes(outputs_of(alone, problem), "val"))
     mean = task.votes(outputs_of(network, problem), "val")
     assert torch.allclose(mean, sum(votes), atol=1e-5)
+
+
+def test_vectors_as_long_as_there_are_items_are_not_set_side_by_side(recommendation, quick):
+    specs = (
+        MethodSpec("item_knn"),
+        MethodSpec("lightgcn"),
+        MethodSpec("item_knn", {"neighbours": 3}),
+        MethodSpec("ease"),
+    )
+    weights = (0.5, 1.0, 0.25, -2.0)
+    several = tuple(Member(spec, quick, 0, w) for spec, w in zip(specs, weights, strict=True))
+    network, task = Ensemble(several).network(recommendation, quick, 0), recommendation.task
+    for member in network.members:
+        if isinstance(member, Fitted):
+            member.fit(recommendation, 0)
+    wanted = task.blend([outputs_of(member, recommendation) for member in network.members], weights)
+    found = outputs_of(network, recommendation)
+    assert torch.allclose(found[0] @ found[1].T, wanted[0] @ wanted[1].T, atol=1e-4)
+    assert found[0].shape[1] == quick.dim + recommendation.graph.num_nodes[task.target_types[1]]
 
 
 def test_its_state_is_that_of_its_members(classification, quick):

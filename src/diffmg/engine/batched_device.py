@@ -39,12 +39,12 @@ def staged(value: Tensor, device: torch.device) -> Tensor:
     return value if on_host(device) else value.pin_memory()
 
 
-def to_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def to_host(tensors: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
     """Copies on the host, through memory that the device writes by itself; to be called while `copying`."""
-    if not any(t.is_cuda for t in tensors.values()):
-        return {name: t.cpu() for name, t in tensors.items()}
+    if on_host(device):
+        return dict(tensors)
     written = {name: t.to("cpu", non_blocking=True) for name, t in tensors.items()}
-    torch.cuda.current_stream().synchronize()
+    torch.get_device_module(device).current_stream(device).synchronize()
     return {name: t.clone() for name, t in written.items()}
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from diffmg.core import METHODS, DiffmgError, MetaGraph, Method, MethodSpec, Settings, Task
 from diffmg.core.task import Folds
 from diffmg.graph.network import HeteroGraph
+from diffmg.methods.baselines._item_weights import ItemWeights, sum_of
 from diffmg.tasks.problem import Problem
 from diffmg.training.job import Immediate, Search
 
@@ -88,5 +89,14 @@ class EnsembleNetwork(nn.Module):
         self.members, self.weights, self.task = nn.ModuleList(networks), tuple(weights), problem.task
 
     def forward(self, graph: HeteroGraph, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """The weighted average of the members' votes."""
-        return self.task.blend([member(graph, generator=generator) for member in self.members], self.weights)
+        """The weighted average of the members' votes.
+
+        Vectors as long as there are items are not set side by side: recommenders by weights of items are summed first.
+        """
+        long = [(m, w) for m, w in zip(self.members, self.weights, strict=True) if isinstance(m, ItemWeights)]
+        others = [(m, w) for m, w in zip(self.members, self.weights, strict=True) if not isinstance(m, ItemWeights)]
+        outputs, weights = [member(graph, generator=generator) for member, _ in others], [w for _, w in others]
+        if long:
+            outputs.append(sum_of([m for m, _ in long], [w for _, w in long], graph))
+            weights.append(1.0)
+        return self.task.blend(outputs, weights)

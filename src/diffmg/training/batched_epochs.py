@@ -44,7 +44,7 @@ class Taken:
     def on_host(self, device: torch.device) -> dict[str, Tensor]:
         """Copy them to the host, while epochs run."""
         with copying(device, self.copied):
-            return to_host(self.parameters)
+            return to_host(self.parameters, device)
 
 
 class BatchedEpochs:

@@ -1,6 +1,7 @@
 """Recommenders that score an item by the weights between it and the items a user chose."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -73,3 +74,12 @@ class ItemWeights(Fitted):
         """Choices of users, (users, items), and weights of items, (items, items)."""
         chosen = self.choices(graph).astype(np.float32).toarray()
         return torch.from_numpy(chosen).to(self.device), self.weights()
+
+
+def sum_of(networks: Sequence[ItemWeights], weights: Sequence[float], graph: HeteroGraph) -> tuple[Tensor, ...]:
+    """The outputs of a weighted sum: choices are the same ones, so the weights of items add up, one after another."""
+    choices, total = networks[0](graph)
+    total.mul_(weights[0])
+    for network, weight in zip(networks[1:], weights[1:], strict=True):
+        total.add_(network.weights(), alpha=weight)
+    return choices, total
