@@ -91,6 +91,15 @@ def evening_weights(labels: Tensor, classes: int, balance: float) -> Tensor:
     return len(labels) * shares / (counts * shares).sum()
 
 
+def check_weighed_once(balance: float, given: ClassWeight) -> None:
+    """Raise where a training would even out classes that have weights."""
+    if given is not None:
+        raise DiffmgError(
+            "`balance` or `class_weight` says how much classes weigh, "
+            f"but got both, balance={balance:g} and class_weight={given!r}; leave one of them out"
+        )
+
+
 def are_uneven(labels: Tensor, classes: int) -> bool:
     """Whether the most frequent answers alone would often leave a class out."""
     if labels.ndim == 2:

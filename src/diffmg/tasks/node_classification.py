@@ -18,11 +18,13 @@ from diffmg.core.details import Details
 from diffmg.core.task import Examples, Folds, error_of_share
 from diffmg.graph.fingerprint import fingerprint
 from diffmg.graph.network import HeteroGraph
-from diffmg.tasks.answers import Answers, free_names
+from diffmg.tasks.answers import Answers
 from diffmg.tasks.by_id import column_of, in_node_order, label_names
+from diffmg.tasks.class_answers import class_answers
 from diffmg.tasks.class_balance import (
     ClassWeight,
     are_uneven,
+    check_weighed_once,
     checked_class_weight,
     evening_weights,
     positive_class,
@@ -43,7 +45,7 @@ from diffmg.tasks.node_labels import (
     no_order,
     node_numbers,
 )
-from diffmg.tasks.node_task import LabelTimes, NodeTask, with_keys
+from diffmg.tasks.node_task import LabelTimes, NodeTask
 from diffmg.tasks.ranking import RANKED, effective_size, has_order, margin, marks_of, ranking_score
 
 if TYPE_CHECKING:
@@ -116,8 +118,7 @@ class NodeClassification(NodeTask):
         numbers = torch.from_numpy(values.astype(np.int64))
         known = numbers[tensors["train"]]
         number, weight = positive_class(positive, known, names), checked_class_weight(class_weight, names)
-        weights = weights_of(weight, known, len(names))
-        task = cls(target, numbers, tensors, names, metric, number, weight, weights)
+        task = cls(target, numbers, tensors, names, metric, number, weight, weights_of(weight, known, len(names)))
         task._check_order()
         return task
 
@@ -202,13 +203,9 @@ class NodeClassification(NodeTask):
 
     def evened(self, balance: float) -> Self:
         """With weights of classes that follow from those of training nodes."""
-        if balance and self.class_weight is not None:
-            raise DiffmgError(
-                "`balance` or `class_weight` says how much classes weigh, "
-                f"but got both, balance={balance:g} and class_weight={self.class_weight!r}; leave one of them out"
-            )
         if not balance:
             return self
+        check_weighed_once(balance, self.class_weight)
         return replace(self, weights=evening_weights(self.labels[self.parts["train"]], self.outputs, balance))
 
     def loss(self, outputs: tuple[Tensor, ...], part: Part) -> Tensor:
@@ -319,18 +316,7 @@ class NodeClassification(NodeTask):
         """The class of each node, and the probability of every class."""
         if options:
             raise unknown("option of a classification's answers:", next(iter(options)), ())
-        logits, known = outputs[0], graph.ids_of(self.target)
-        if ids is not None:
-            index = graph.index_of(self.target, ids)
-            logits, known = logits[torch.from_numpy(index)], known[index]
-        decided, names = self.decide(logits).numpy(force=True), np.asarray(self.classes)
-        if self.multilabel:
-            words = np.array([" ".join(map(str, names[row > 0])) for row in decided], dtype=object)
-        else:
-            words = names[decided]
-        columns = [known, words, *self.probabilities(logits).numpy(force=True).T]
-        heads = free_names(["class", *(f"p({name})" for name in names)], (self.target,))
-        return with_keys(Answers(dict(zip([self.target, *heads], columns, strict=True))), graph, self.target)
+        return class_answers(self, outputs[0], graph, ids)
 
     def answer_of(self, outputs: tuple[Tensor, ...], nodes: tuple[int, ...]) -> tuple[Tensor, str]:  # noqa: ARG002
         """Of several labels, the likeliest."""
@@ -370,9 +356,8 @@ class NodeClassification(NodeTask):
     @property
     def _positive_matters(self) -> bool:
         """Whether the positive class chooses, or is another than it would be anyway."""
-        if self.positive is None:
-            return False
-        return self.metric in RANKED or self.positive != rarer(self.labels[self.parts["train"]])
+        known = self.labels[self.parts["train"]]
+        return self.positive is not None and (self.metric in RANKED or self.positive != rarer(known))
 
     def _weight_by_name(self) -> Any:
         if not isinstance(self.class_weight, tuple):
@@ -384,9 +369,8 @@ class NodeClassification(NodeTask):
         text = super().describe()
         if self.metric in RANKED and self.positive is not None:
             text += f" of {self.classes[self.positive]}"
-        if self.class_weight is None:
-            return text
-        return f"{text}; weights of classes: {weights_in_words(self._weight_by_name())}"
+        weight = self._weight_by_name()
+        return text if weight is None else f"{text}; weights of classes: {weights_in_words(weight)}"
 
     def permuted(self, orders: Mapping[str, NDArray[np.int64]]) -> NodeClassification:
         """The same labels on nodes in another order."""
