@@ -104,7 +104,8 @@ class Task(ABC):
     def evened(self, balance: float) -> Self:
         """The same task with classes weighing as 1 / n ** balance in its loss; 0 changes nothing."""
         if balance:
-            raise DiffmgError(f"`balance` evens classes out, but got balance={balance:g} for {self.describe()}; leave it out")
+            what = f"balance={balance:g} for {self.describe()}"
+            raise DiffmgError(f"`balance` evens classes out, but got {what}; leave it out")
         return self
 
     def training_loss(self, outputs: tuple[Tensor, ...], epoch: Tensor, seed: int) -> Tensor:  # noqa: ARG002
