@@ -173,7 +173,7 @@ def candidates_gpu() -> str:
         ]
         for data, now in after.items()
     ]
-    heads = ["data", "trainings of their own (a second)", "a race, before", "a race now", "largest difference of a score"]
+    heads = ["data", "trainings of their own (a second)", "a race, before", "a race now", "largest score difference"]
     return table(heads, rows, *files)
 
 
