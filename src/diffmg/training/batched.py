@@ -207,7 +207,7 @@ class _Group:
         """Train all; results in order."""
         with ThreadPoolExecutor(WORKERS) as pool:
             self._look_ahead(pool)
-            wait(self.ahead)  # few epochs of all are faster than many of some
+            wait(self.ahead)  # an epoch has a cost of its own, however few it trains
             try:
                 while self.ahead or self.running or self.flying:
                     self._fill()
