@@ -111,12 +111,17 @@ class Board:
         return self.sign * self.entries[order[0]].value if order else math.nan
 
     def _prune(self) -> None:
-        """Forget the models of the worst candidates where all together are too large."""
+        """Forget the models of the worst candidates where all together are too large.
+
+        The best of every method goes last: the best of all are often relatives, and others make up for their errors.
+        """
         sizes = {key: sum(t.numel() * t.element_size() for t in _tensors_of(o)) for key, o in self.models.items()}
         total = sum(sizes.values())
         if total <= KEPT_BYTES:
             return
-        for key in sorted(self.models, key=lambda key: (self.entries[key[0]].value, -key[0])):
+        worst_first = sorted(self.models, key=lambda key: (self.entries[key[0]].value, -key[0]))
+        best = {self.entries[number].candidate.method.name: (number, turn) for number, turn in worst_first}
+        for key in sorted(worst_first, key=lambda key: key in best.values()):
             if total <= KEPT_BYTES or len(self.models) <= 2:
                 return
             total -= sizes[key]
