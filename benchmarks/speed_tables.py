@@ -35,7 +35,7 @@ def origin(found: dict[str, Any]) -> str:
 def table(heads: list[str], rows: list[list[str]], *found: dict[str, Any]) -> str:
     """A Markdown table with text in the first column and numbers in the others, and the origins of its figures."""
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), *map(origin, found)])
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), *dict.fromkeys(map(origin, found))])
 
 
 def spread(program: dict[str, float]) -> str:

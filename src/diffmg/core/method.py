@@ -80,7 +80,7 @@ class Method(Checked, ABC):
 
     def check(self, problem: Problem, settings: Settings) -> None:
         """Raise, before anything is computed, if the method does not support the task or these settings."""
-        problem.evened(settings)
+        problem.task.evened(settings.balance)
         number = len(problem.task.target_types)
         if number not in self.towers:
             capable = [name for name, kind in METHODS.items() if number in kind.towers]

@@ -120,8 +120,8 @@ class Board:
         if total <= KEPT_BYTES:
             return
         worst_first = sorted(self.models, key=lambda key: (self.entries[key[0]].value, -key[0]))
-        best = {self.entries[number].candidate.method.name: (number, turn) for number, turn in worst_first}
-        for key in sorted(worst_first, key=lambda key: key in best.values()):
+        best = {self.entries[key[0]].candidate.method.name: key for key in worst_first}
+        for key in sorted(worst_first, key=set(best.values()).__contains__):
             if total <= KEPT_BYTES or len(self.models) <= 2:
                 return
             total -= sizes[key]

@@ -10,7 +10,7 @@ from diffmg.tasks.problem import Problem
 
 
 class FittedBaseline(Baseline):
-    """A baseline whose network is `Fitted`: settings of the training do not matter, only its options can vary."""
+    """A baseline whose network is `Fitted`: of the settings of a training only `balance` may matter to it."""
 
     on_host: ClassVar = True
     weighs_classes: ClassVar[bool] = False
